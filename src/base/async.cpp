@@ -1,0 +1,183 @@
+#include "base/async.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/experimental/parallel_group.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+#include <list>
+#include <utility>
+
+#include "base/log.h"
+
+namespace grapnel {
+namespace asio = boost::asio;
+namespace {
+
+[[noreturn]] void throw_cancelled() {
+  throw boost::system::system_error(asio::error::operation_aborted);
+}
+
+bool is_cancellation(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const boost::system::system_error& e) {
+    return e.code() == asio::error::operation_aborted;
+  } catch (...) {
+    return false;
+  }
+}
+
+// A Task has no caller to hand an exception to; going on with half of the work done would be worse.
+void die_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    log_error("a task ended with an exception", {{"what", e.what()}});
+  } catch (...) {
+    log_error("a task ended with an exception");
+  }
+  std::terminate();
+}
+
+class SystemClock final : public Clock {
+ public:
+  Time now() const override {
+    return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  }
+  Instant instant() const override {
+    return std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now());
+  }
+  Task<> sleep_until(Instant when) override {
+    asio::steady_timer timer(co_await asio::this_coro::executor, when);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+};
+
+}  // namespace
+
+Clock& system_clock() {
+  static SystemClock clock;
+  return clock;
+}
+
+Task<Executor> this_executor() {
+  co_return co_await asio::this_coro::executor;
+}
+
+struct Signal::Waiters {
+  explicit Waiters(Executor executor_in) : executor(std::move(executor_in)) {}
+  Executor executor;
+  std::list<asio::steady_timer> timers;
+};
+
+Signal::Signal(Executor executor) : waiters_(std::make_shared<Waiters>(std::move(executor))) {}
+Signal::~Signal() {
+  notify_all();
+}
+
+Task<> Signal::wait() {
+  const auto waiters = waiters_;  // the Signal may go while we wait
+  auto timer = waiters->timers.emplace(waiters->timers.end(), waiters->executor,
+                                       asio::steady_timer::time_point::max());
+  struct Remove {
+    std::shared_ptr<Waiters> waiters;
+    std::list<asio::steady_timer>::iterator timer;
+    ~Remove() { waiters->timers.erase(timer); }
+  } remove{waiters, timer};
+  co_await timer->async_wait(asio::as_tuple(asio::use_awaitable));
+  const auto state = co_await asio::this_coro::cancellation_state;
+  if (state.cancelled() != asio::cancellation_type::none) throw_cancelled();
+}
+
+void Signal::notify_all() {
+  for (auto& timer : waiters_->timers) timer.cancel();
+}
+
+struct Spawned::State {
+  explicit State(const Executor& executor) : ended(executor) {}
+  asio::cancellation_signal cancellation;
+  Signal ended;
+  bool done = false;
+};
+
+Spawned::Spawned(Spawned&&) noexcept = default;
+Spawned& Spawned::operator=(Spawned&& other) noexcept {
+  if (this != &other) {
+    cancel();
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+Spawned::~Spawned() {
+  cancel();
+}
+
+void Spawned::cancel() {
+  if (state_ && !state_->done) state_->cancellation.emit(asio::cancellation_type::all);
+}
+void Spawned::detach() {
+  state_.reset();
+}
+bool Spawned::done() const {
+  return !state_ || state_->done;
+}
+
+Task<> Spawned::join() {
+  const auto state = state_;
+  while (state && !state->done) co_await state->ended.wait();
+}
+
+Spawned spawn(Executor executor, Task<> task) {
+  auto state = std::make_shared<Spawned::State>(executor);
+  asio::co_spawn(executor, std::move(task),
+                 asio::bind_cancellation_slot(state->cancellation.slot(),
+                                              [state](const std::exception_ptr& error) {
+                                                state->done = true;
+                                                state->ended.notify_all();
+                                                if (error && !is_cancellation(error)) die_of(error);
+                                              }));
+  return Spawned(std::move(state));
+}
+
+Task<Semaphore::Permit> Semaphore::acquire() {
+  while (free_ == 0) co_await signal_.wait();
+  --free_;
+  co_return Permit(this);
+}
+
+void Semaphore::release() {
+  ++free_;
+  signal_.notify_all();
+}
+
+Task<bool> with_deadline(Clock& clock, Instant deadline, Task<> task) {
+  using namespace asio::experimental::awaitable_operators;
+  const auto first = co_await (std::move(task) || clock.sleep_until(deadline));
+  co_return first.index() == 0;
+}
+
+Task<> all(std::vector<Task<>> tasks) {
+  if (tasks.empty()) co_return;
+  const auto executor = co_await asio::this_coro::executor;
+  using Operation = decltype(asio::co_spawn(executor, std::declval<Task<>>(), asio::deferred));
+  std::vector<Operation> operations;
+  operations.reserve(tasks.size());
+  for (auto& task : tasks) {
+    operations.push_back(asio::co_spawn(executor, std::move(task), asio::deferred));
+  }
+  const auto [order, errors] =
+      co_await asio::experimental::make_parallel_group(std::move(operations))
+          .async_wait(asio::experimental::wait_for_all(), asio::use_awaitable);
+  for (const size_t i : order) {
+    if (errors[i]) std::rethrow_exception(errors[i]);
+  }
+}
+
+}  // namespace grapnel

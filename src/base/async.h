@@ -1,0 +1,109 @@
+// The event loop: one thread of coroutines. This header is the only door to Asio for code outside
+// base/ and http/.
+//
+// A Task is lazy: it runs when it is awaited or spawned. Cancelling a Task ends it at its next
+// suspension with an exception that only the loop catches, so destructors are the place for
+// clean-up. Nothing here is safe to use from a second thread.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+
+namespace grapnel {
+
+template <class T = void>
+using Task = boost::asio::awaitable<T>;
+using Executor = boost::asio::any_io_executor;
+
+// The seam between our code and time: real in programs, virtual in the simulator.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Time now() const = 0;
+  virtual Instant instant() const = 0;
+  virtual Task<> sleep_until(Instant when) = 0;
+  Task<> sleep(Duration length) { return sleep_until(instant() + length); }
+};
+
+// The clock of the machine.
+Clock& system_clock();
+
+// A handle on a spawned Task. Dropping the handle cancels the Task; detach() lets it go on alone.
+class Spawned {
+ public:
+  Spawned() = default;
+  Spawned(Spawned&&) noexcept;
+  Spawned& operator=(Spawned&&) noexcept;
+  ~Spawned();
+
+  void cancel();  // asks; the Task ends at its next suspension
+  void detach();
+  bool done() const;
+  Task<> join();  // until it has ended, however it ended
+
+  struct State;
+
+ private:
+  friend Spawned spawn(Executor, Task<>);
+  explicit Spawned(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+// Starts a Task on the loop. An exception that escapes it, other than cancellation, ends the
+// program: it is a defect.
+[[nodiscard]] Spawned spawn(Executor executor, Task<> task);
+Task<Executor> this_executor();
+
+// A condition that Tasks wait for. notify_all() wakes those waiting now; there is no memory of it,
+// so check the state you wait for before each wait().
+class Signal {
+ public:
+  explicit Signal(Executor executor);
+  ~Signal();
+  Task<> wait();
+  void notify_all();
+
+ private:
+  struct Waiters;
+  std::shared_ptr<Waiters> waiters_;
+};
+
+// A permit to be one of at most `limit` at a time, first come, first served.
+class Semaphore {
+ public:
+  Semaphore(Executor executor, size_t limit) : signal_(executor), free_(limit) {}
+
+  class Permit {
+   public:
+    explicit Permit(Semaphore* owner) : owner_(owner) {}
+    Permit(Permit&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)) {}
+    Permit& operator=(Permit&&) = delete;
+    ~Permit() {
+      if (owner_ != nullptr) owner_->release();
+    }
+
+   private:
+    Semaphore* owner_;
+  };
+  Task<Permit> acquire();
+
+ private:
+  void release();
+  Signal signal_;
+  size_t free_;
+};
+
+// Runs `task`, but no longer than until `deadline`: false when it was cut off.
+Task<bool> with_deadline(Clock& clock, Instant deadline, Task<> task);
+
+// Runs all of them at the same time and returns when each has ended. Cancelled together.
+Task<> all(std::vector<Task<>> tasks);
+
+}  // namespace grapnel

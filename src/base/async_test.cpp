@@ -1,0 +1,134 @@
+#include "base/async.h"
+
+#include <gtest/gtest.h>
+
+namespace grapnel {
+namespace {
+
+struct AsyncTest : testing::Test {
+  boost::asio::io_context loop;
+  Executor executor = loop.get_executor();
+  Clock& clock = system_clock();
+
+  void run(Task<> task) {
+    auto main = spawn(executor, std::move(task));
+    loop.run_for(seconds(10));
+    ASSERT_TRUE(main.done()) << "still waiting after 10 s";
+  }
+};
+
+TEST_F(AsyncTest, SpawnedTaskRunsAndCanBeJoined) {
+  int ran = 0;
+  run([](AsyncTest& t, int& count) -> Task<> {
+    auto child = spawn(t.executor, [](int& n) -> Task<> {
+      ++n;
+      co_return;
+    }(count));
+    co_await child.join();
+    EXPECT_TRUE(child.done());
+  }(*this, ran));
+  EXPECT_EQ(ran, 1);
+}
+
+TEST_F(AsyncTest, DroppingTheHandleCancelsTheTask) {
+  bool unwound = false;
+  bool went_on = false;
+  run([](AsyncTest& t, bool& ended, bool& reached) -> Task<> {
+    {
+      auto child = spawn(t.executor, [](Clock& c, bool& e, bool& r) -> Task<> {
+        struct Guard {
+          bool& flag;
+          ~Guard() { flag = true; }
+        } guard{e};
+        co_await c.sleep(hours(1));
+        r = true;
+      }(t.clock, ended, reached));
+      co_await t.clock.sleep(milliseconds(1));
+    }
+    co_await t.clock.sleep(milliseconds(1));
+  }(*this, unwound, went_on));
+  EXPECT_TRUE(unwound);
+  EXPECT_FALSE(went_on);
+}
+
+TEST_F(AsyncTest, CancellationReachesATaskThatWaitsForASignal) {
+  bool went_on = false;
+  run([](AsyncTest& t, bool& reached) -> Task<> {
+    Signal signal(t.executor);
+    auto child = spawn(t.executor, [](Signal& s, bool& r) -> Task<> {
+      co_await s.wait();
+      r = true;
+    }(signal, reached));
+    co_await t.clock.sleep(milliseconds(1));
+    child.cancel();
+    co_await child.join();
+  }(*this, went_on));
+  EXPECT_FALSE(went_on);
+}
+
+TEST_F(AsyncTest, SignalWakesEveryWaiter) {
+  int woken = 0;
+  run([](AsyncTest& t, int& count) -> Task<> {
+    Signal signal(t.executor);
+    auto waiter = [](Signal& s, int& n) -> Task<> {
+      co_await s.wait();
+      ++n;
+    };
+    auto a = spawn(t.executor, waiter(signal, count));
+    auto b = spawn(t.executor, waiter(signal, count));
+    co_await t.clock.sleep(milliseconds(1));
+    signal.notify_all();
+    co_await a.join();
+    co_await b.join();
+  }(*this, woken));
+  EXPECT_EQ(woken, 2);
+}
+
+TEST_F(AsyncTest, DeadlineCutsOffASlowTaskAndSparesAFastOne) {
+  run([](AsyncTest& t) -> Task<> {
+    const Instant soon = t.clock.instant() + milliseconds(5);
+    EXPECT_FALSE(co_await with_deadline(t.clock, soon, t.clock.sleep(hours(1))));
+    const Instant late = t.clock.instant() + hours(1);
+    EXPECT_TRUE(co_await with_deadline(t.clock, late, t.clock.sleep(milliseconds(1))));
+  }(*this));
+}
+
+TEST_F(AsyncTest, AllRunsTasksTogether) {
+  int running = 0;
+  int most = 0;
+  run([](AsyncTest& t, int& now, int& peak) -> Task<> {
+    std::vector<Task<>> tasks;
+    for (int i = 0; i < 8; ++i) {
+      tasks.push_back([](Clock& c, int& n, int& p) -> Task<> {
+        p = std::max(p, ++n);
+        co_await c.sleep(milliseconds(2));
+        --n;
+      }(t.clock, now, peak));
+    }
+    co_await all(std::move(tasks));
+  }(*this, running, most));
+  EXPECT_EQ(running, 0);
+  EXPECT_EQ(most, 8);
+}
+
+TEST_F(AsyncTest, SemaphoreBoundsHowManyRunAtOnce) {
+  int running = 0;
+  int most = 0;
+  run([](AsyncTest& t, int& now, int& peak) -> Task<> {
+    Semaphore permits(t.executor, 3);
+    std::vector<Task<>> tasks;
+    for (int i = 0; i < 10; ++i) {
+      tasks.push_back([](Clock& c, Semaphore& s, int& n, int& p) -> Task<> {
+        auto permit = co_await s.acquire();
+        p = std::max(p, ++n);
+        co_await c.sleep(milliseconds(1));
+        --n;
+      }(t.clock, permits, now, peak));
+    }
+    co_await all(std::move(tasks));
+  }(*this, running, most));
+  EXPECT_EQ(most, 3);
+}
+
+}  // namespace
+}  // namespace grapnel
