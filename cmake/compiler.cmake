@@ -18,6 +18,8 @@ option(GRAPNEL_BENCH "Build the benchmarks" OFF)
 set(GRAPNEL_SANITIZE "" CACHE STRING "Sanitizers, for example address,undefined")
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
+                    # Options are structs of which a caller names only what differs from the default.
+                    -Wno-missing-field-initializers
                     -fno-omit-frame-pointer -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 # Line tables are enough for a stack trace, and build and link much faster than full debug info.
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -gline-tables-only" CACHE STRING "" FORCE)

@@ -49,6 +49,9 @@ struct Cause {
   std::string field;    // spec.replicatedJobs[0].name
   std::string message;  // Invalid value: "X": must be lower case
   std::string reason;   // FieldValueInvalid, FieldValueRequired …
+  // For a person: what stands there, and what may.
+  std::string found;
+  std::string allowed;
   bool operator==(const Cause&) const = default;
 };
 

@@ -1,0 +1,98 @@
+#include "runtime/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "document/patch.h"
+
+namespace grapnel::runtime {
+namespace {
+
+std::string describe(const ObjectRef& ref) {
+  return fmt::format("{} {}", ref.kind->kind, ref.key.text());
+}
+
+std::string describe(const kube::Kind& kind, const Json& object) {
+  const auto ns = string_or(at(object, "metadata", "namespace"));
+  const auto name = string_or(at(object, "metadata", "name"));
+  return fmt::format("{} {}{}{}", kind.kind, ns, ns.empty() ? "" : "/", name);
+}
+
+struct Words {
+  std::string operator()(const Create& create) const {
+    return "create " + describe(*create.kind, create.object);
+  }
+  std::string operator()(const Patch& patch) const {
+    const std::string what = patch.subresource.empty() ? "" : " (" + patch.subresource + ")";
+    return "patch " + describe(patch.target) + what + " " + to_text(patch.body);
+  }
+  std::string operator()(const Apply& apply) const {
+    return "apply " + describe(*apply.kind, apply.object);
+  }
+  std::string operator()(const Delete& erase) const { return "delete " + describe(erase.target); }
+};
+
+}  // namespace
+
+bool operator==(const ObjectRef& a, const ObjectRef& b) {
+  return *a.kind == *b.kind && a.key == b.key && a.uid == b.uid;
+}
+
+void Plan::add(Write write) {
+  if (stages.empty()) stages.emplace_back();
+  stages.back().push_back(std::move(write));
+}
+
+void Plan::then() {
+  if (!stages.empty() && !stages.back().empty()) stages.emplace_back();
+}
+
+void Plan::add(Plan other) {
+  if (stages.size() < other.stages.size()) stages.resize(other.stages.size());
+  for (size_t i = 0; i < other.stages.size(); ++i) {
+    std::ranges::move(other.stages[i], std::back_inserter(stages[i]));
+  }
+  if (other.status) status = std::move(other.status);
+  std::ranges::move(other.events, std::back_inserter(events));
+  std::ranges::move(other.counts, std::back_inserter(counts));
+  if (other.look_again) look_again_in(*other.look_again);
+}
+
+void Plan::look_again_in(Duration delay) {
+  look_again = look_again ? std::min(*look_again, delay) : delay;
+}
+
+void Plan::emit(ObjectRef regarding, Event::Type type, std::string reason, std::string message,
+                std::string action) {
+  events.push_back(
+      {std::move(regarding), type, std::move(reason), std::move(action), std::move(message)});
+}
+
+void Plan::set_status(ObjectRef target, const Json& before, const Json& after) {
+  auto difference = merge_patch_between(before, after);
+  if (!difference) return;
+  status = Patch{.target = std::move(target),
+                 .body = JsonObject{{"status", std::move(*difference)}},
+                 .subresource = "status"};
+}
+
+bool Plan::empty() const {
+  return std::ranges::all_of(stages, [](const auto& stage) { return stage.empty(); }) && !status &&
+         events.empty() && counts.empty();
+}
+
+std::string describe(const Plan& plan) {
+  std::string text;
+  for (const auto& stage : plan.stages) {
+    for (const auto& write : stage) text += std::visit(Words(), write) + "\n";
+  }
+  if (plan.status) text += Words()(*plan.status) + "\n";
+  for (const auto& event : plan.events) {
+    text +=
+        fmt::format("event {} {}: {}\n", describe(event.regarding), event.reason, event.message);
+  }
+  return text;
+}
+
+}  // namespace grapnel::runtime
