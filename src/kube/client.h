@@ -5,6 +5,7 @@
 // with `ambiguous` set means that the write may have taken effect.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,15 +19,10 @@
 #include "http/websocket.h"
 #include "kube/kind.h"
 #include "kube/meta.h"
+#include "kube/status.h"
+#include "kube/url.h"
 
 namespace grapnel::kube {
-
-// Which object of a kind; an empty name means the collection, an empty namespace all of them.
-struct Where {
-  std::string ns;
-  std::string name;
-  std::string subresource;  // "status", "scale", "log", "exec", "proxy" …
-};
 
 struct ListOptions {
   std::string ns;  // "": all namespaces
@@ -45,6 +41,8 @@ struct WatchOptions {
   std::string resource_version;
   bool send_initial_events = false;  // watch-list
   Duration timeout = minutes(5);     // asked of the server
+  // The longest silence, bookmarks come about each minute; nothing: a little more than `timeout`.
+  std::optional<Duration> idle_timeout;
 };
 
 struct WriteOptions {
@@ -94,8 +92,11 @@ struct ClientOptions {
   std::string field_manager = "grapnel";
   std::string user_agent = "grapnel";
   Duration timeout = seconds(30);
-  // Called after each answer, for the metrics; code 0 when none came.
-  std::function<void(std::string_view verb, int code, Duration took)> observe;
+  // Called after each answer, for the metrics: the HTTP method, and code 0 when no answer came.
+  std::function<void(std::string_view method, int code, Duration took)> observe;
+  // How to reach the server where the transport cannot: for WebSockets. Without it exec() fails.
+  std::function<http::ClientOptions()> connection;
+  Clock* clock = &system_clock();
 };
 
 class Client {
@@ -125,23 +126,26 @@ class Client {
   // The channels of v5.channel.k8s.io: the first byte of each message is the channel.
   Task<Result<std::unique_ptr<http::WebSocket>>> exec(Where pod, ExecOptions options);
 
-  // Any path below the server: discovery, /readyz, service and pod proxies.
+  // Any path below the server: discovery, /readyz, service and pod proxies. An answer of any code
+  // is a success here; error_of_answer() makes an Error of it.
   Task<Result<http::Response>> raw(http::Request request);
 
   const ClientOptions& options() const { return options_; }
 
  private:
-  Task<Result<http::Response>> send(std::string_view verb, http::Request request);
-  Task<Result<Json>> send_json(std::string_view verb, http::Request request);
-  Task<Result<std::unique_ptr<http::BodyStream>>> open(std::string_view verb,
-                                                       http::Request request);
+  template <class Answer>
+  Task<Result<Answer>> exchange(http::Request request,
+                                Task<Result<Answer>> (http::Transport::*send)(http::Request),
+                                bool (*unauthorized)(const Answer&));
+  Task<Result<Json>> send_json(http::Request request);
+  Task<Result<std::unique_ptr<http::BodyStream>>> open(http::Request request);
+  http::Request request(std::string_view method, std::string_view path, const Query& query) const;
+  Task<Result<>> authorize(http::Request& request);
+  std::string_view path_of(const http::Request& request) const;
 
   std::shared_ptr<http::Transport> transport_;
   std::shared_ptr<Credentials> credentials_;
   ClientOptions options_;
 };
-
-// The Error that a Status answer stands for.
-Error error_of_status(int code, const Json& status);
 
 }  // namespace grapnel::kube

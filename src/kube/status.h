@@ -1,0 +1,17 @@
+// Refusals of the API server as Errors: a Status where there is one, whatever else a proxy in
+// between may say where there is not.
+#pragma once
+
+#include "base/error.h"
+#include "document/json.h"
+#include "http/message.h"
+
+namespace grapnel::kube {
+
+// The Error that a Status stands for. A code of 0: the Status' own.
+Error error_of_status(int code, const Json& status);
+
+// The Error of an answer whose code is not 2xx. `asked` says what was asked for ("GET /version").
+Error error_of_answer(const http::Response& answer, std::string_view asked);
+
+}  // namespace grapnel::kube

@@ -1,0 +1,243 @@
+// The verbs of the API: what each puts into its request.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kube/client.h"
+
+namespace grapnel::kube {
+namespace {
+
+constexpr std::string_view kJson = "application/json";
+// Managed fields can be half of an object and no cache reads them. Servers that do not know the
+// parameter answer to the plain type.
+constexpr std::string_view kJsonForCaches =
+    "application/json;drop=metadata.managedFields,application/json";
+// The API server gives a list up after a minute; to stop waiting before it would only repeat its
+// work.
+constexpr Duration kListTimeout = seconds(65);
+
+using Stream = std::unique_ptr<http::BodyStream>;
+
+std::string_view content_type(PatchType type) {
+  switch (type) {
+    case PatchType::kMerge:
+      return "application/merge-patch+json";
+    case PatchType::kJson:
+      return "application/json-patch+json";
+    case PatchType::kStrategic:
+      return "application/strategic-merge-patch+json";
+    case PatchType::kApply:
+      return "application/apply-patch+yaml";  // JSON is YAML
+  }
+  return kJson;
+}
+
+void set_body(http::Request& request, const Json& body, std::string_view type = kJson) {
+  request.headers.set("Content-Type", std::string(type));
+  request.body = to_text(body);
+}
+
+Query list_query(const ListOptions& options) {
+  Query query;
+  query.add("labelSelector", options.label_selector)
+      .add("fieldSelector", options.field_selector)
+      .add("resourceVersion", options.resource_version)
+      .add("resourceVersionMatch", options.resource_version_match)
+      .add("continue", options.continue_token);
+  if (options.limit > 0) query.add("limit", options.limit);
+  return query;
+}
+
+Query watch_query(const WatchOptions& options) {
+  Query query;
+  query.add_flag("watch", true)
+      .add_flag("allowWatchBookmarks", true)
+      .add("labelSelector", options.label_selector)
+      .add("fieldSelector", options.field_selector)
+      .add("resourceVersion", options.resource_version);
+  if (options.send_initial_events) {
+    query.add_flag("sendInitialEvents", true).add("resourceVersionMatch", "NotOlderThan");
+  }
+  const int64_t timeout = duration_cast<seconds>(options.timeout).count();
+  return query.add("timeoutSeconds", std::max<int64_t>(1, timeout));
+}
+
+Query write_query(const WriteOptions& options, const ClientOptions& client) {
+  Query query;
+  query.add("fieldManager",
+            options.field_manager.empty() ? client.field_manager : options.field_manager);
+  if (options.dry_run) query.add("dryRun", "All");
+  return query.add("fieldValidation", options.field_validation);
+}
+
+Query log_query(const LogOptions& options) {
+  Query query;
+  query.add("container", options.container)
+      .add_flag("follow", options.follow)
+      .add_flag("previous", options.previous)
+      .add_flag("timestamps", options.timestamps);
+  if (options.tail_lines) query.add("tailLines", *options.tail_lines);
+  if (options.since) {
+    // The server refuses 0: it means "since now".
+    const int64_t since = duration_cast<seconds>(*options.since).count();
+    query.add("sinceSeconds", std::max<int64_t>(1, since));
+  }
+  return query;
+}
+
+Query exec_query(const ExecOptions& options) {
+  Query query;
+  query.add("container", options.container)
+      .add_flag("stdin", options.stdin_open)
+      .add_flag("stdout", true)
+      .add_flag("stderr", !options.tty)  // a terminal has one stream only
+      .add_flag("tty", options.tty);
+  return query.add_all("command", options.command);
+}
+
+Json delete_body(const DeleteOptions& options) {
+  JsonObject body{{"kind", "DeleteOptions"}, {"apiVersion", "v1"}};
+  JsonObject preconditions;
+  if (!options.uid.empty()) preconditions["uid"] = options.uid.text();
+  if (options.resource_version != 0) {
+    preconditions["resourceVersion"] = std::to_string(options.resource_version);
+  }
+  if (!preconditions.empty()) body["preconditions"] = std::move(preconditions);
+  if (!options.propagation.empty()) body["propagationPolicy"] = options.propagation;
+  if (options.grace_seconds) body["gracePeriodSeconds"] = *options.grace_seconds;
+  if (options.dry_run) body["dryRun"] = JsonArray{"All"};
+  return body;
+}
+
+Where where_of(const Json& object) {
+  return {.ns = std::string(string_or(at(object, "metadata", "namespace"))),
+          .name = std::string(string_or(at(object, "metadata", "name")))};
+}
+
+}  // namespace
+
+Task<Result<Json>> Client::get(Kind kind, Where where) {
+  const auto path = object_path(kind, where);
+  if (!path) co_return fail(path.error());
+  co_return co_await send_json(request("GET", *path, {}));
+}
+
+Task<Result<Json>> Client::list(Kind kind, ListOptions options) {
+  const auto path = collection_path(kind, options.ns);
+  if (!path) co_return fail(path.error());
+  http::Request ask = request("GET", *path, list_query(options));
+  ask.headers.set("Accept", std::string(kJsonForCaches));
+  ask.timeout = std::max(ask.timeout, kListTimeout);
+  co_return co_await send_json(std::move(ask));
+}
+
+Task<Result<Stream>> Client::open_list(Kind kind, ListOptions options) {
+  const auto path = collection_path(kind, options.ns);
+  if (!path) co_return fail(path.error());
+  http::Request ask = request("GET", *path, list_query(options));
+  ask.headers.set("Accept", std::string(kJsonForCaches));
+  ask.timeout = std::max(ask.timeout, kListTimeout);
+  ask.idle_timeout = ask.timeout;
+  co_return co_await open(std::move(ask));
+}
+
+Task<Result<Stream>> Client::open_watch(Kind kind, WatchOptions options) {
+  const auto path = collection_path(kind, options.ns);
+  if (!path) co_return fail(path.error());
+  http::Request ask = request("GET", *path, watch_query(options));
+  ask.headers.set("Accept", std::string(kJsonForCaches));
+  ask.idle_timeout = options.idle_timeout.value_or(options.timeout + seconds(5));
+  co_return co_await open(std::move(ask));
+}
+
+Task<Result<Json>> Client::create(Kind kind, Json object, WriteOptions options) {
+  const Where where = where_of(object);
+  if (kind.namespaced && where.ns.empty()) {
+    co_return fail(Reason::kUsage, "a {} is created without metadata.namespace", kind.kind);
+  }
+  const auto path = collection_path(kind, where.ns);
+  if (!path) co_return fail(path.error());
+  http::Request ask = request("POST", *path, write_query(options, options_));
+  set_body(ask, object);
+  co_return co_await send_json(std::move(ask));
+}
+
+Task<Result<Json>> Client::update(Kind kind, Json object, std::string subresource,
+                                  WriteOptions options) {
+  Where where = where_of(object);
+  where.subresource = std::move(subresource);
+  const auto path = object_path(kind, where);
+  if (!path) co_return fail(path.error());
+  http::Request ask = request("PUT", *path, write_query(options, options_));
+  set_body(ask, object);
+  co_return co_await send_json(std::move(ask));
+}
+
+Task<Result<Json>> Client::patch(Kind kind, Where where, PatchType type, Json body,
+                                 WriteOptions options) {
+  const auto path = object_path(kind, where);
+  if (!path) co_return fail(path.error());
+  Query query = write_query(options, options_);
+  query.add_flag("force", type == PatchType::kApply && options.force);
+  http::Request ask = request("PATCH", *path, query);
+  set_body(ask, body, content_type(type));
+  co_return co_await send_json(std::move(ask));
+}
+
+Task<Result<Json>> Client::remove(Kind kind, Where where, DeleteOptions options) {
+  const auto path = object_path(kind, where);
+  if (!path) co_return fail(path.error());
+  http::Request ask = request("DELETE", *path, {});
+  set_body(ask, delete_body(options));
+  co_return co_await send_json(std::move(ask));
+}
+
+Task<Result<Json>> Client::remove_collection(Kind kind, ListOptions which, DeleteOptions options) {
+  if (kind.namespaced && which.ns.empty()) {
+    co_return fail(Reason::kUsage, "all {} are to be deleted without a namespace", kind.plural);
+  }
+  const auto path = collection_path(kind, which.ns);
+  if (!path) co_return fail(path.error());
+  http::Request ask = request("DELETE", *path, list_query(which));
+  set_body(ask, delete_body(options));
+  ask.timeout = std::max(ask.timeout, kListTimeout);
+  co_return co_await send_json(std::move(ask));
+}
+
+Task<Result<Stream>> Client::logs(Where pod, LogOptions options) {
+  pod.subresource = "log";
+  const auto path = object_path(kinds::kPod, pod);
+  if (!path) co_return fail(path.error());
+  http::Request ask = request("GET", *path, log_query(options));
+  ask.headers.set("Accept", "*/*");
+  // A followed log may be silent for days.
+  if (!options.follow) ask.idle_timeout = kListTimeout;
+  co_return co_await open(std::move(ask));
+}
+
+Task<Result<std::unique_ptr<http::WebSocket>>> Client::exec(Where pod, ExecOptions options) {
+  pod.subresource = "exec";
+  const auto path = object_path(kinds::kPod, pod);
+  if (!path) co_return fail(path.error());
+  if (options.command.empty()) co_return fail(Reason::kUsage, "exec without a command");
+  if (!options_.connection) {
+    co_return fail(Reason::kUsage, "this client was made without a way to open WebSockets");
+  }
+  const Executor executor = co_await this_executor();
+  const http::Request ask = request("GET", *path, exec_query(options));
+  for (bool retried = false;; retried = true) {
+    http::Request attempt = ask;
+    if (auto done = co_await authorize(attempt); !done) co_return fail(std::move(done.error()));
+    auto socket = co_await http::connect_websocket(executor, options_.connection(),
+                                                   std::move(attempt), {"v5.channel.k8s.io"});
+    if (socket) co_return socket;
+    const int code = socket.error().code;
+    if (code == 401 && !retried && credentials_ && credentials_->renew()) continue;
+    if (code == 0) co_return socket;
+    co_return fail(error_of_answer({.status = code, .body = std::move(socket.error().message)},
+                                   fmt::format("GET {}", *path)));
+  }
+}
+
+}  // namespace grapnel::kube
