@@ -1,0 +1,41 @@
+# make run    sets up, builds, and runs the main example
+# make test   sets up, builds, and runs every suite
+# make help   lists the rest
+
+.PHONY: run build test unit headers lint format setup setup-test clean help
+.DEFAULT_GOAL := help
+# The machine's own choice of Python; suites use the environment that tools/venv makes.
+export GRAPNEL_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/grapnel
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+setup:
+	@tools/setup build
+
+setup-test:
+	@tools/setup test
+
+# make build  gives build/release/grapnel
+build: setup
+	@[ -f build/release/build.ninja ] || cmake --preset release >/dev/null
+	@cmake --build --preset release
+
+run: build
+	@build/release/grapnel version
+
+test: setup-test
+	@tools/test
+
+# make unit   only the unit tests, under the sanitizers
+unit: setup-test
+	@[ -f build/asan/build.ninja ] || cmake --preset asan >/dev/null
+	@cmake --build --preset asan
+	@ctest --preset asan
+
+# make format formats the sources
+format:
+	@git ls-files 'src/*.h' 'src/*.cpp' 'tests/*.h' 'tests/*.cpp' 'bench/*.cpp' | xargs clang-format-19 -i
+
+clean:
+	@rm -rf build
