@@ -75,6 +75,12 @@ void Faults::unknown_field(const Path& path, std::string_view name,
   add(path, std::move(message), "FieldValueForbidden", std::string(name), plain_list(allowed));
 }
 
+void Faults::unknown_type(const Path& path, std::string found, std::string_view op,
+                          std::span<const std::string_view> allowed) {
+  add(path, fmt::format("unknown type for operator '{}'", op), "FieldValueForbidden",
+      std::move(found), plain_list(allowed));
+}
+
 void Faults::duplicate(const Path& path, std::string found) {
   add(path, fmt::format("Duplicate value: \"{}\"", found), "FieldValueDuplicate", std::move(found));
 }

@@ -44,6 +44,9 @@ class Faults {
   void unsupported(const Path& path, std::string found, std::span<const std::string_view> allowed);
   void unknown_field(const Path& path, std::string_view name,
                      std::span<const std::string_view> allowed);
+  // A member that another operator would take, or that is spelled in another case.
+  void unknown_type(const Path& path, std::string found, std::string_view op,
+                    std::span<const std::string_view> allowed);
   void duplicate(const Path& path, std::string found);
   void forbidden(const Path& path, std::string_view why);
 

@@ -1,0 +1,17 @@
+#include "api/experiment.h"
+
+namespace grapnel::api {
+
+ResourceInfo Resource<Experiment>::info() {
+  return {.kind = kube::kinds::kExperiment,
+          .singular = "experiment",
+          .short_names = {"exp"},
+          .categories = {"all", "grapnel"},
+          .columns = {{"Operator", "string", ".spec.operator"},
+                      {"Phase", "string", ".status.phase"},
+                      {"Restarts", "integer", ".status.restarts"},
+                      {"Age", "date", ".metadata.creationTimestamp"},
+                      {"Message", "string", ".status.message", 1}}};
+}
+
+}  // namespace grapnel::api

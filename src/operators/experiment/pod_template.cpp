@@ -1,0 +1,141 @@
+#include "operators/experiment/pod_template.h"
+
+#include <cmath>
+
+#include "base/quantity.h"
+
+namespace grapnel::experiment {
+namespace {
+
+// "3Gi" where it is whole, else in Mi, rounded up.
+std::string memory_text(double gibibytes) {
+  const auto mebibytes = static_cast<int64_t>(std::ceil(gibibytes * 1024));
+  return mebibytes % 1024 == 0 ? fmt::format("{}Gi", mebibytes / 1024)
+                               : fmt::format("{}Mi", mebibytes);
+}
+
+std::string cpu_text(double cpus) {
+  return Quantity::from_milli(static_cast<int64_t>(std::ceil(cpus * 1000))).text();
+}
+
+std::string gpu_resource(const api::Gpu& gpu) {
+  return gpu.type == "gpu" ? "nvidia.com/gpu" : "nvidia.com/" + gpu.type;
+}
+
+Json resources_of(const api::Resources& resources) {
+  const double memory = resources.memory.value_or(resources.cpus * resources.ram_ratio.value_or(0));
+  JsonObject requests{{"cpu", cpu_text(resources.cpus)}, {"memory", memory_text(memory)}};
+  JsonObject limits{{"cpu", cpu_text(resources.cpus * resources.cpu_limit_ratio)},
+                    {"memory", memory_text(memory)}};
+  if (resources.accelerators && resources.accelerators->gpu) {
+    const auto& gpu = *resources.accelerators->gpu;
+    if (gpu.count > 0) {
+      requests[gpu_resource(gpu)] = std::to_string(gpu.count);
+      limits[gpu_resource(gpu)] = std::to_string(gpu.count);
+    }
+  }
+  if (resources.ephemeral_storage_request) {
+    requests["ephemeral-storage"] = *resources.ephemeral_storage_request;
+  }
+  if (resources.ephemeral_storage_limit) {
+    limits["ephemeral-storage"] = *resources.ephemeral_storage_limit;
+  }
+  return JsonObject{{"requests", std::move(requests)}, {"limits", std::move(limits)}};
+}
+
+JsonObject node_selector_of(const api::Resources& resources) {
+  JsonObject selector;
+  if (resources.accelerators && resources.accelerators->gpu &&
+      resources.accelerators->gpu->product) {
+    selector["nvidia.com/gpu.product"] = *resources.accelerators->gpu->product;
+  }
+  for (const auto& [key, value] : resources.extra_selectors) selector[key] = value;
+  return selector;
+}
+
+// The volumes of a pod and where its container sees them, side by side.
+struct Volumes {
+  JsonArray volumes;
+  JsonArray mounts;
+  void add(std::string_view name, std::string_view path, JsonObject source) {
+    source["name"] = name;
+    volumes.push_back(std::move(source));
+    mounts.push_back({{"name", name}, {"mountPath", path}});
+  }
+};
+
+Volumes volumes_of(const api::Experiment& experiment, const api::Resources& resources) {
+  Volumes out;
+  if (resources.shm_size_gb > 0) {
+    out.add("dshm", "/dev/shm",
+            {{"emptyDir", JsonObject{{"medium", "Memory"},
+                                     {"sizeLimit", memory_text(resources.shm_size_gb)}}}});
+  }
+  if (!experiment.spec.storage) return out;
+  const auto& storage = *experiment.spec.storage;
+  const auto claim = [](std::string_view name) {
+    return JsonObject{{"persistentVolumeClaim", JsonObject{{"claimName", name}}}};
+  };
+  if (storage.shared_volume) {
+    out.add("shared", storage.shared_volume->mount_point,
+            claim(experiment.meta.name() + "-shared"));
+  }
+  for (size_t i = 0; i < storage.attach_existing_pvcs.size(); ++i) {
+    const auto& attached = storage.attach_existing_pvcs[i];
+    out.add(fmt::format("pvc-{}", i), attached.mount_point, claim(attached.name));
+  }
+  return out;
+}
+
+std::string command_of(const api::ExperimentSpec& spec) {
+  if (!spec.debug || !spec.debug->jupyter || !spec.debug->jupyter->enabled) return spec.command;
+  return fmt::format(
+      "exec jupyter server --ip=0.0.0.0 --port=8888 --allow-root "
+      "--ServerApp.base_url=/{}",
+      spec.debug->jupyter->path);
+}
+
+}  // namespace
+
+Json env_value(std::string_view name, std::string_view value) {
+  return JsonObject{{"name", name}, {"value", value}};
+}
+
+Json env_field(std::string_view name, std::string_view field_path) {
+  return JsonObject{{"name", name},
+                    {"valueFrom", JsonObject{{"fieldRef", JsonObject{{"fieldPath", field_path}}}}}};
+}
+
+Json pod_template(const api::Experiment& experiment, std::string_view component,
+                  const api::Resources& resources, JsonArray distribution) {
+  const auto& spec = experiment.spec;
+  JsonArray env = std::move(distribution);
+  env.push_back(env_value("AICHOR_EXPERIMENT_ID", experiment.meta.name()));
+  for (const auto& [name, value] : spec.env) env.push_back(env_value(name, value));
+
+  auto [volumes, mounts] = volumes_of(experiment, resources);
+  JsonObject container{{"name", component},
+                       {"image", spec.image.empty() ? "local" : spec.image},
+                       {"command", JsonArray{"/bin/sh", "-c", command_of(spec)}},
+                       {"env", std::move(env)},
+                       {"resources", resources_of(resources)}};
+  if (!mounts.empty()) container["volumeMounts"] = std::move(mounts);
+
+  JsonObject pod{{"restartPolicy", "Never"}, {"containers", JsonArray{std::move(container)}}};
+  if (!volumes.empty()) pod["volumes"] = std::move(volumes);
+  if (auto selector = node_selector_of(resources); !selector.empty()) {
+    pod["nodeSelector"] = std::move(selector);
+  }
+  if (!resources.extra_tolerations.empty()) {
+    pod["tolerations"] =
+        JsonArray(resources.extra_tolerations.begin(), resources.extra_tolerations.end());
+  }
+  if (spec.priority_class) pod["priorityClassName"] = *spec.priority_class;
+  return JsonObject{
+      {"metadata",
+       JsonObject{{"labels", JsonObject{{"grapnel.dev/experiment", experiment.meta.name()},
+                                        {"grapnel.dev/component", component}}}}},
+      {"spec", std::move(pod)}};
+}
+
+}  // namespace grapnel::experiment
