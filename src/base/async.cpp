@@ -7,6 +7,7 @@
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/experimental/parallel_group.hpp>
+#include <boost/asio/multiple_exceptions.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -29,6 +30,8 @@ bool is_cancellation(const std::exception_ptr& error) {
     std::rethrow_exception(error);
   } catch (const boost::system::system_error& e) {
     return e.code() == asio::error::operation_aborted;
+  } catch (const asio::multiple_exceptions& e) {  // of two Tasks cancelled together
+    return is_cancellation(e.first_exception());
   } catch (...) {
     return false;
   }

@@ -93,6 +93,19 @@ TEST_F(AsyncTest, DeadlineCutsOffASlowTaskAndSparesAFastOne) {
   }(*this));
 }
 
+TEST_F(AsyncTest, CancellationReachesATaskWithADeadline) {
+  run([](AsyncTest& t) -> Task<> {
+    auto child = spawn(t.executor, [](Clock& c) -> Task<> {
+      co_await with_deadline(c, c.instant() + hours(1), c.sleep(hours(1)));
+      ADD_FAILURE() << "was to be cancelled";
+    }(t.clock));
+    co_await t.clock.sleep(milliseconds(1));
+    child.cancel();
+    co_await child.join();
+    EXPECT_TRUE(child.done());
+  }(*this));
+}
+
 TEST_F(AsyncTest, AllRunsTasksTogether) {
   int running = 0;
   int most = 0;
