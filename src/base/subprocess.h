@@ -1,0 +1,37 @@
+// Runs another program to its end without holding up the loop.
+//
+// Cancelling the Task, or its time running out, kills the program and, unless it shares our
+// terminal, all that it started. A program that leaves children behind does not hold us: we stop
+// reading when it has ended.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/async.h"
+#include "base/result.h"
+
+namespace grapnel {
+
+struct Command {
+  std::vector<std::string> arguments;  // the program first, found by PATH when it has no slash
+  std::vector<std::pair<std::string, std::string>> environment;  // added to ours
+  std::string input;                                             // its standard input
+  bool share_input = false;   // instead of `input`: our own standard input, for a terminal
+  bool share_errors = false;  // its standard error goes to ours and is not collected
+  Duration timeout = seconds(30);
+  size_t max_output = 4UL << 20;  // of each stream; more is an error
+};
+
+struct Finished {
+  int exit_code = 0;  // 128 + the signal when one ended it
+  std::string output;
+  std::string errors;
+};
+
+// An Error only when it could not be started or was not let run to its end; its exit code is the
+// caller's to judge.
+Task<Result<Finished>> run_program(Command command);
+
+}  // namespace grapnel
