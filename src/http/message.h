@@ -1,6 +1,7 @@
 // Requests and responses as values, for client and server alike.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,7 +47,8 @@ struct Response {
   std::string body;
 };
 
-// The query of a target, decoded, and its path.
+// A request's target taken apart: path and query, both decoded. A '%' that starts no valid escape
+// stands for itself; of an absolute URL the path and query count.
 struct Target {
   std::string path;
   std::vector<std::pair<std::string, std::string>> query;

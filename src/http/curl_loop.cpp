@@ -1,0 +1,180 @@
+#include "http/curl_loop.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <utility>
+
+namespace grapnel::http {
+namespace asio = boost::asio;
+
+struct CurlLoop::Socket {
+  Socket(const Executor& executor, curl_socket_t handle) : fd(handle), descriptor(executor) {
+    boost::system::error_code ignored;
+    descriptor.assign(handle, ignored);
+  }
+  curl_socket_t fd;
+  asio::posix::stream_descriptor descriptor;  // borrowed from libcurl: released, never closed
+  int wanted = CURL_POLL_NONE;
+  bool waits_read = false;
+  bool waits_write = false;
+  bool stalled = false;  // readable, but its reader is behind
+  bool gone = false;
+  Transfer* owner = nullptr;
+};
+
+CurlLoop::CurlLoop(Executor executor, size_t limit)
+    : executor_(std::move(executor)), limit_(limit), multi_(curl_multi_init()), timer_(executor_) {
+  const auto socket_function = +[](CURL* easy, curl_socket_t fd, int what, void* self, void*) {
+    static_cast<CurlLoop*>(self)->on_socket(easy, fd, what);
+    return 0;
+  };
+  const auto timer_function = +[](CURLM*, long delay, void* self) {
+    static_cast<CurlLoop*>(self)->on_timer(delay);
+    return 0;
+  };
+  curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, socket_function);
+  curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
+  curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, timer_function);
+  curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
+  // Multiplexing is HTTP/2, which this libcurl gets wrong.
+  curl_multi_setopt(multi_, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_NOTHING));
+  if (limit_ != 0) curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(limit_));
+}
+
+CurlLoop::~CurlLoop() {
+  curl_multi_cleanup(multi_);
+  while (!sockets_.empty()) forget(sockets_.begin()->first);
+}
+
+void CurlLoop::submit(Transfer& transfer) {
+  if (limit_ == 0 || active_ < limit_) return attach(transfer);
+  transfer.place_ = waiting_.insert(waiting_.end(), &transfer);
+  transfer.queued_ = true;
+}
+
+void CurlLoop::remove(Transfer& transfer) {
+  if (transfer.queued_) {
+    waiting_.erase(transfer.place_);
+    transfer.queued_ = false;
+  }
+  if (!transfer.attached_) return;
+  detach(transfer);
+  start_next();
+}
+
+void CurlLoop::attach(Transfer& transfer) {
+  ++active_;
+  transfer.attached_ = true;
+  curl_multi_add_handle(multi_, transfer.easy_);
+}
+
+void CurlLoop::detach(Transfer& transfer) {
+  --active_;
+  transfer.attached_ = false;
+  curl_multi_remove_handle(multi_, transfer.easy_);
+  for (auto& [fd, socket] : sockets_) {
+    if (socket->owner == &transfer) socket->owner = nullptr;
+  }
+}
+
+void CurlLoop::start_next() {
+  while (!waiting_.empty() && active_ < limit_) {
+    Transfer& next = *waiting_.front();
+    waiting_.pop_front();
+    next.queued_ = false;
+    attach(next);
+  }
+}
+
+void CurlLoop::on_socket(CURL* easy, curl_socket_t fd, int what) {
+  if (what == CURL_POLL_REMOVE) return forget(fd);
+  auto& socket = sockets_[fd];
+  if (!socket) socket = std::make_shared<Socket>(executor_, fd);
+  void* owner = nullptr;
+  curl_easy_getinfo(easy, CURLINFO_PRIVATE, &owner);
+  socket->owner = static_cast<Transfer*>(owner);
+  socket->wanted = what;
+  arm(socket, CURL_CSELECT_IN);
+  arm(socket, CURL_CSELECT_OUT);
+}
+
+void CurlLoop::forget(curl_socket_t fd) {
+  const auto found = sockets_.find(fd);
+  if (found == sockets_.end()) return;
+  found->second->gone = true;
+  if (found->second->descriptor.is_open()) found->second->descriptor.release();
+  sockets_.erase(found);
+}
+
+void CurlLoop::arm(const std::shared_ptr<Socket>& socket, int direction) {
+  const bool reads = direction == CURL_CSELECT_IN;
+  bool& waits = reads ? socket->waits_read : socket->waits_write;
+  if (waits || socket->gone) return;
+  if ((socket->wanted & (reads ? CURL_POLL_IN : CURL_POLL_OUT)) == 0) return;
+  if (reads && socket->stalled) return;
+  waits = true;
+  socket->descriptor.async_wait(
+      reads ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write,
+      [loop = weak_from_this(), socket, direction, reads](const boost::system::error_code& error) {
+        (reads ? socket->waits_read : socket->waits_write) = false;
+        const auto self = loop.lock();
+        if (error || socket->gone || !self) return;
+        self->ready(socket, direction);
+      });
+}
+
+void CurlLoop::ready(const std::shared_ptr<Socket>& socket, int direction) {
+  const bool reads = direction == CURL_CSELECT_IN;
+  // libcurl may have changed its mind after this wait began.
+  if ((socket->wanted & (reads ? CURL_POLL_IN : CURL_POLL_OUT)) == 0) return;
+  if (reads && socket->owner != nullptr && socket->owner->is_full()) {
+    socket->stalled = true;
+    return;
+  }
+  drive(socket->fd, direction);
+  arm(socket, direction);
+}
+
+void CurlLoop::resume(Transfer& transfer) {
+  for (auto& [fd, socket] : sockets_) {
+    if (socket->owner != &transfer || !socket->stalled) continue;
+    socket->stalled = false;
+    arm(socket, CURL_CSELECT_IN);
+  }
+}
+
+void CurlLoop::on_timer(long delay) {
+  if (delay < 0) {
+    timer_.cancel();
+    return;
+  }
+  timer_.expires_after(std::chrono::milliseconds(delay));
+  timer_.async_wait([loop = weak_from_this()](const boost::system::error_code& error) {
+    const auto self = loop.lock();
+    if (!error && self) self->drive(CURL_SOCKET_TIMEOUT, 0);
+  });
+}
+
+void CurlLoop::drive(curl_socket_t fd, int events) {
+  int running = 0;
+  curl_multi_socket_action(multi_, fd, events, &running);
+  collect();
+}
+
+void CurlLoop::collect() {
+  int left = 0;
+  while (CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    void* owner = nullptr;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
+    const CURLcode code = message->data.result;  // the message dies with the removal
+    auto& transfer = *static_cast<Transfer*>(owner);
+    detach(transfer);
+    transfer.finished(code);
+  }
+  start_next();
+}
+
+}  // namespace grapnel::http
