@@ -16,10 +16,14 @@ using Json = boost::json::value;
 using JsonObject = boost::json::object;
 using JsonArray = boost::json::array;
 
-// Depth is limited to 100; int64 stays int64; the whole text must be one value.
+// What a text may be, here and in JsonView. No Kubernetes object comes near either.
+constexpr size_t kMaxJsonDepth = 100;
+constexpr size_t kMaxJsonSize = size_t{128} << 20;
+
+// int64 stays int64; the whole text must be one value.
 Result<Json> parse_json(std::string_view text);
-std::string to_text(const Json& value);         // compact
-std::string to_pretty_text(const Json& value);  // two spaces, as kubectl -o json prints
+std::string to_text(const Json& value);         // compact, members in their order
+std::string to_pretty_text(const Json& value);  // as kubectl -o json prints: four spaces, sorted
 
 // at(pod, "metadata", "labels", "app"): the value there, or nullptr when any step is missing or is
 // not an object.
@@ -44,5 +48,8 @@ JsonObject& ensure_object(JsonObject& parent, std::string_view key);
 
 // Equal as Kubernetes means it: key order does not matter, 1 equals 1.0.
 bool equal(const Json& a, const Json& b);
+
+// A number as Go's encoder writes it: the shortest text that reads back as the same value.
+std::string number_text(double value);
 
 }  // namespace grapnel

@@ -4,8 +4,9 @@
 // A JsonView is two words and owns nothing: it is valid while the document below it is.
 #pragma once
 
+#include <absl/functional/function_ref.h>
+
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,7 +21,7 @@ std::string_view to_string(JsonType type);  // "a string", "an object", as error
 
 class JsonView {
  public:
-  JsonView(const Json& value) : value_(&value) {}  // NOLINT: a view of anything that is JSON
+  JsonView(const Json& value) : document_(&value) {}  // NOLINT: a view of anything that is JSON
 
   JsonType type() const;
   bool is_null() const { return type() == JsonType::kNull; }
@@ -37,17 +38,22 @@ class JsonView {
   std::optional<JsonView> find(std::string_view key) const;
   size_t size() const;  // members or elements; 0 for all else
   // In document order. A callback that returns false ends the walk.
-  void for_each_member(const std::function<bool(std::string_view key, JsonView value)>& f) const;
-  void for_each_element(const std::function<bool(size_t index, JsonView value)>& f) const;
+  void for_each_member(absl::FunctionRef<bool(std::string_view key, JsonView value)> f) const;
+  void for_each_element(absl::FunctionRef<bool(size_t index, JsonView value)> f) const;
 
   Json to_json() const;  // a copy that owns its content
 
  private:
   friend class JsonParser;
-  JsonView(const void* tape, size_t index) : tape_(tape), index_(index) {}
-  const Json* value_ = nullptr;  // set: a Json
-  const void* tape_ = nullptr;   // else: a place in a simdjson document
-  size_t index_ = 0;
+  static constexpr size_t kJson = SIZE_MAX;
+  JsonView(const void* document, size_t place) : document_(document), place_(place) {}
+
+  const Json* json() const {
+    return place_ == kJson ? static_cast<const Json*>(document_) : nullptr;
+  }
+
+  const void* document_;  // a Json, or the simdjson document
+  size_t place_ = kJson;  // in the simdjson document
 };
 
 // Parses text into views, reusing its memory from document to document. The views of one document
@@ -57,6 +63,7 @@ class JsonParser {
   JsonParser();
   ~JsonParser();
   JsonParser(JsonParser&&) noexcept;
+  JsonParser& operator=(JsonParser&&) noexcept;
   Result<JsonView> parse(std::string_view text);
 
  private:

@@ -27,20 +27,25 @@ class Selector {
  public:
   // "app=ray,tier in (a,b),!old,count>3"; empty text selects everything.
   static Result<Selector> parse_labels(std::string_view text);
-  // "metadata.name=x,status.phase!=Running"; only =, == and != are allowed.
+  // "metadata.name=x,status.phase!=Running"; only =, == and != are allowed. A field that is not set
+  // has the value "".
   static Result<Selector> parse_fields(std::string_view text);
-  // metav1.LabelSelector: {matchLabels, matchExpressions}.
+  // metav1.LabelSelector: {matchLabels, matchExpressions}. An empty one selects everything, null
+  // nothing.
   static Result<Selector> from_label_selector(const Json& selector);
   // A Service's or ReplicationController's plain map.
   static Selector from_map(const JsonObject& labels);
+  // Matches no object at all.
+  static Selector nothing();
 
-  bool empty() const { return requirements_.empty(); }
+  bool empty() const { return requirements_.empty(); }  // it selects everything
   bool matches(const Lookup& lookup) const;
   bool matches(const JsonObject* labels) const;
   const std::vector<Requirement>& requirements() const { return requirements_; }
   std::string text() const;  // as a query parameter takes it
 
  private:
+  bool of_fields_ = false;
   std::vector<Requirement> requirements_;
 };
 

@@ -1,0 +1,262 @@
+#include "document/json.h"
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace grapnel {
+namespace {
+
+// boost::json::serialize writes 1.5 as 1.5E0 and has no pretty form.
+class Writer {
+ public:
+  explicit Writer(bool pretty) : pretty_(pretty) {}
+
+  void write(const Json& value) {
+    switch (value.kind()) {
+      case boost::json::kind::null:
+        text_ += "null";
+        break;
+      case boost::json::kind::bool_:
+        text_ += value.get_bool() ? "true" : "false";
+        break;
+      case boost::json::kind::int64:
+        text_ += fmt::format_int(value.get_int64()).c_str();
+        break;
+      case boost::json::kind::uint64:
+        text_ += fmt::format_int(value.get_uint64()).c_str();
+        break;
+      case boost::json::kind::double_:
+        text_ += number_text(value.get_double());
+        break;
+      case boost::json::kind::string:
+        write_string(value.get_string());
+        break;
+      case boost::json::kind::array:
+        write_array(value.get_array());
+        break;
+      case boost::json::kind::object:
+        write_object(value.get_object());
+        break;
+    }
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  void write_array(const JsonArray& array) {
+    open('[');
+    bool first = true;
+    for (const Json& element : array) {
+      next_line(first);
+      write(element);
+    }
+    close(']', array.empty());
+  }
+
+  void write_object(const JsonObject& object) {
+    open('{');
+    bool first = true;
+    if (pretty_) {
+      std::vector<const JsonObject::value_type*> members;
+      members.reserve(object.size());
+      for (const auto& member : object) members.push_back(&member);
+      std::ranges::sort(members, {}, [](const auto* m) { return std::string_view(m->key()); });
+      for (const auto* member : members) write_member(*member, first);
+    } else {
+      for (const auto& member : object) write_member(member, first);
+    }
+    close('}', object.empty());
+  }
+
+  void write_member(const JsonObject::value_type& member, bool& first) {
+    next_line(first);
+    write_string(member.key());
+    text_ += pretty_ ? ": " : ":";
+    write(member.value());
+  }
+
+  void write_string(std::string_view s) {
+    text_ += '"';
+    size_t plain = 0;  // start of what needs no escape
+    for (size_t i = 0; i < s.size(); ++i) {
+      const std::string_view escape = escape_of(s, i);
+      if (escape.empty()) continue;
+      text_ += s.substr(plain, i - plain);
+      if (escape == "u") {
+        text_ += fmt::format("\\u{:04x}", static_cast<unsigned char>(s[i]));
+      } else {
+        text_ += escape;
+      }
+      plain = i + 1;
+    }
+    text_ += s.substr(plain);
+    text_ += '"';
+  }
+
+  // How that byte is written; "" as it is, "u" by its number.
+  std::string_view escape_of(std::string_view s, size_t i) const {
+    switch (s[i]) {
+      case '"':
+        return "\\\"";
+      case '\\':
+        return "\\\\";
+      case '\n':
+        return "\\n";
+      case '\r':
+        return "\\r";
+      case '\t':
+        return "\\t";
+      case '\b':
+        return "\\b";
+      case '\f':
+        return "\\f";
+      case '<':
+      case '>':
+      case '&':
+        return pretty_ ? "u" : "";  // kubectl's printer does, for the sake of HTML
+      default:
+        return static_cast<unsigned char>(s[i]) < 0x20 ? "u" : "";
+    }
+  }
+
+  void open(char bracket) {
+    text_ += bracket;
+    ++depth_;
+  }
+
+  void close(char bracket, bool empty) {
+    --depth_;
+    if (pretty_ && !empty) new_line();
+    text_ += bracket;
+  }
+
+  void next_line(bool& first) {
+    if (!first) text_ += ',';
+    first = false;
+    if (pretty_) new_line();
+  }
+
+  void new_line() {
+    text_ += '\n';
+    text_.append(depth_ * 4, ' ');
+  }
+
+  std::string text_;
+  bool pretty_;
+  size_t depth_ = 0;
+};
+
+// The value as an int64, when it is one in any of the three number kinds.
+std::optional<int64_t> exact_int(const Json& value) {
+  if (const auto* i = value.if_int64()) return *i;
+  if (const auto* u = value.if_uint64()) {
+    if (*u > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
+    return static_cast<int64_t>(*u);
+  }
+  if (const auto* d = value.if_double()) {
+    if (*d >= -0x1p63 && *d < 0x1p63 && std::trunc(*d) == *d) return static_cast<int64_t>(*d);
+  }
+  return std::nullopt;
+}
+
+bool equal_numbers(const Json& a, const Json& b) {
+  const auto x = exact_int(a);
+  const auto y = exact_int(b);
+  if (x || y) return x == y;
+  const auto as_double = [](const Json& v) {
+    return v.is_double() ? v.get_double() : static_cast<double>(v.get_uint64());
+  };
+  return as_double(a) == as_double(b);
+}
+
+bool equal_objects(const JsonObject& a, const JsonObject& b) {
+  if (a.size() != b.size()) return false;
+  return std::ranges::all_of(a, [&](const auto& member) {
+    const Json* other = b.if_contains(member.key());
+    return other != nullptr && equal(member.value(), *other);
+  });
+}
+
+}  // namespace
+
+Result<Json> parse_json(std::string_view text) {
+  if (text.size() > kMaxJsonSize) {
+    return fail(Reason::kDecode, "JSON text of {} bytes is too large (at most {})", text.size(),
+                kMaxJsonSize);
+  }
+  boost::json::error_code error;
+  boost::json::parse_options options;
+  options.max_depth = kMaxJsonDepth;
+  Json value = boost::json::parse({text.data(), text.size()}, error, {}, options);
+  if (error) return fail(Reason::kDecode, "invalid JSON: {}", error.message());
+  return value;
+}
+
+std::string to_text(const Json& value) {
+  Writer writer(false);
+  writer.write(value);
+  return writer.take();
+}
+
+std::string to_pretty_text(const Json& value) {
+  Writer writer(true);
+  writer.write(value);
+  return writer.take();
+}
+
+const Json* find(const Json& value, std::string_view key) {
+  const JsonObject* object = value.if_object();
+  return object == nullptr ? nullptr : object->if_contains(key);
+}
+
+std::string_view string_or(const Json* value, std::string_view fallback) {
+  const auto* string = value == nullptr ? nullptr : value->if_string();
+  return string == nullptr ? fallback : std::string_view(*string);
+}
+
+int64_t int_or(const Json* value, int64_t fallback) {
+  return value == nullptr ? fallback : exact_int(*value).value_or(fallback);
+}
+
+bool bool_or(const Json* value, bool fallback) {
+  const bool* boolean = value == nullptr ? nullptr : value->if_bool();
+  return boolean == nullptr ? fallback : *boolean;
+}
+
+JsonObject& ensure_object(JsonObject& parent, std::string_view key) {
+  Json& value = parent[key];
+  return value.is_object() ? value.get_object() : value.emplace_object();
+}
+
+bool equal(const Json& a, const Json& b) {
+  if (a.is_number() && b.is_number()) return equal_numbers(a, b);
+  if (a.kind() != b.kind()) return false;
+  switch (a.kind()) {
+    case boost::json::kind::array:
+      return std::ranges::equal(a.get_array(), b.get_array(), equal);
+    case boost::json::kind::object:
+      return equal_objects(a.get_object(), b.get_object());
+    default:
+      return a == b;
+  }
+}
+
+std::string number_text(double value) {
+  if (!std::isfinite(value)) return "null";  // JSON has no word for it
+  char buffer[64];
+  const double size = std::fabs(value);
+  const bool plain = size == 0 || (size >= 1e-6 && size < 1e21);
+  const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
+  const char* end = std::to_chars(buffer, buffer + sizeof buffer, value, format).ptr;
+  std::string text(static_cast<const char*>(buffer), end);
+  // Go writes an exponent without a leading zero when it is negative: 1e-7, but 1e+21.
+  if (const size_t e = text.find("e-0"); e != std::string::npos) text.erase(e + 2, 1);
+  return text;
+}
+
+}  // namespace grapnel

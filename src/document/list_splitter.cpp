@@ -1,0 +1,208 @@
+#include "document/list_splitter.h"
+
+#include <optional>
+#include <utility>
+
+namespace grapnel {
+namespace {
+
+constexpr size_t kKeep = size_t{1} << 20;
+
+bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+}  // namespace
+
+ListSplitter::ListSplitter(OnItem on_item, ListSplitterOptions options)
+    : on_item_(std::move(on_item)), options_(options) {}
+
+Result<> ListSplitter::feed(std::string_view chunk) {
+  if (error_) return fail(*error_);
+  auto result = take(chunk);
+  if (!result) error_ = result.error();
+  return result;
+}
+
+Result<Json> ListSplitter::finish() {
+  if (error_) return fail(*error_);
+  if (place_ != Place::kEnd) {
+    error_ = Error{.reason = Reason::kDecode,
+                   .message = fmt::format("the list ends early, after {} bytes", offset_)};
+    return fail(*error_);
+  }
+  return parse_json(skeleton_);
+}
+
+Result<> ListSplitter::take(std::string_view chunk) {
+  for (size_t i = 0; i < chunk.size();) {
+    if (place_ == Place::kInItem) {
+      auto length = take_item(chunk.substr(i));
+      if (!length) return fail(std::move(length.error()));
+      i += *length;
+      offset_ += *length;
+      continue;
+    }
+    const bool between =
+        place_ == Place::kFirstItem || place_ == Place::kAfterItem || place_ == Place::kNextItem;
+    // The brace that opens an item is read again, as the first byte of its text.
+    const bool opens_item = between && chunk[i] == '{' && place_ != Place::kAfterItem;
+    auto result = between ? take_between_items(chunk[i]) : take_outside(chunk[i]);
+    if (!result) return result;
+    if (opens_item) continue;
+    ++i;
+    ++offset_;
+  }
+  return {};
+}
+
+// True while c is part of a string that began before it.
+bool ListSplitter::follow_string(char c) {
+  if (!in_string_) return false;
+  if (escaped_) {
+    escaped_ = false;
+  } else if (c == '\\') {
+    escaped_ = true;
+  } else if (c == '"') {
+    in_string_ = false;
+  }
+  return true;
+}
+
+Result<> ListSplitter::take_outside(char c) {
+  if (place_ == Place::kEnd) return is_space(c) ? Result<>() : unexpected(c);
+  if (place_ == Place::kStart) {
+    if (is_space(c)) return {};
+    if (c != '{') return unexpected(c);
+    place_ = Place::kOutside;
+    skeleton_ = c;
+    depth_ = 1;
+    return {};
+  }
+  if (skeleton_.size() >= options_.max_skeleton) {
+    return fail(Reason::kDecode, "the list holds more than {} bytes outside of its items",
+                options_.max_skeleton);
+  }
+  skeleton_ += c;
+  if (follow_string(c)) {
+    last_was_string_ = !in_string_;
+    return {};
+  }
+  if (is_space(c)) return {};
+  const bool after_string = std::exchange(last_was_string_, false);
+  if (place_ == Place::kItemsKey) {
+    place_ = c == '[' ? Place::kFirstItem : Place::kOutside;  // null is an empty list too
+    if (c == '[') return {};
+  }
+  switch (c) {
+    case '"':
+      in_string_ = true;
+      key_start_ = skeleton_.size() - 1;
+      break;
+    case ':': {
+      const auto key = std::string_view(skeleton_).substr(key_start_);
+      if (depth_ != 1 || !after_string || !key.starts_with("\"items\"")) break;
+      if (std::exchange(seen_items_, true)) {
+        return fail(Reason::kDecode, "the list has items twice");
+      }
+      place_ = Place::kItemsKey;
+      break;
+    }
+    case '{':
+    case '[':
+      ++depth_;
+      break;
+    case '}':
+    case ']':
+      if (--depth_ == 0) place_ = Place::kEnd;
+      break;
+    default:
+      break;
+  }
+  return {};
+}
+
+Result<> ListSplitter::take_between_items(char c) {
+  if (is_space(c)) return {};
+  if (c == '{' && place_ != Place::kAfterItem) {
+    place_ = Place::kInItem;
+    depth_ = 0;
+    return {};
+  }
+  if (c == ',' && place_ == Place::kAfterItem) {
+    place_ = Place::kNextItem;
+    return {};
+  }
+  if (c == ']' && place_ != Place::kNextItem) {
+    skeleton_ += c;
+    place_ = Place::kOutside;
+    depth_ = 1;
+    return {};
+  }
+  return unexpected(c);
+}
+
+// One past the item's end, which leaves depth_ at 0, or the end of the chunk. Every byte of a list
+// comes through here.
+size_t ListSplitter::item_end(std::string_view rest) {
+  size_t i = 0;
+  while (i < rest.size()) {
+    if (in_string_) {
+      if (escaped_) {
+        escaped_ = false;
+        ++i;
+        continue;
+      }
+      while (i < rest.size() && rest[i] != '"' && rest[i] != '\\') ++i;
+      if (i == rest.size()) break;
+      escaped_ = rest[i] == '\\';
+      in_string_ = escaped_;
+      ++i;
+      continue;
+    }
+    const char c = rest[i++];
+    if (c == '"') {
+      in_string_ = true;
+    } else if (c == '{' || c == '[') {
+      ++depth_;
+    } else if (c == '}' || c == ']') {
+      if (--depth_ == 0) break;
+    }
+  }
+  return i;
+}
+
+// Reads an item to its end or to the end of the chunk; gives the number of bytes it took.
+Result<size_t> ListSplitter::take_item(std::string_view rest) {
+  const std::string_view part = rest.substr(0, item_end(rest));
+  const bool whole = depth_ == 0;
+  if (item_.size() + part.size() > options_.max_item) {
+    return fail(Reason::kDecode, "an item of the list is larger than {} bytes", options_.max_item);
+  }
+  if (!whole) {
+    item_ += part;
+    return part.size();
+  }
+  place_ = Place::kAfterItem;
+  Result<> taken;
+  if (item_.empty()) {
+    taken = on_item_(part);
+  } else {
+    item_ += part;
+    taken = on_item_(item_);
+    item_.clear();
+    if (item_.capacity() > kKeep) item_.shrink_to_fit();
+  }
+  if (!taken) return fail(std::move(taken.error()));
+  return part.size();
+}
+
+Failure ListSplitter::unexpected(char c) const {
+  const auto byte = static_cast<unsigned char>(c);
+  if (byte > ' ' && byte < 0x7f) {
+    return fail(Reason::kDecode, "byte {} of the list: unexpected '{}'", offset_, c);
+  }
+  return fail(Reason::kDecode, "byte {} of the list: unexpected 0x{:02x}", offset_, byte);
+}
+
+}  // namespace grapnel
