@@ -23,12 +23,12 @@ std::optional<Time> time_of(const std::optional<JsonView>& value) {
   return text.empty() ? std::nullopt : parse_time(text);
 }
 
-StringMap decode_strings(const std::optional<JsonView>& map, const MetaOptions* only) {
+StringMap decode_strings(const std::optional<JsonView>& map, bool all,
+                         const std::vector<std::string_view>& kept) {
   std::vector<std::pair<Interned, Interned>> entries;
-  if (!map) return {};
+  if (!map || (!all && kept.empty())) return {};
   map->for_each_member([&](std::string_view key, JsonView value) {
-    const bool wanted = only == nullptr || only->all_annotations ||
-                        std::ranges::find(only->annotations, key) != only->annotations.end();
+    const bool wanted = all || std::ranges::find(kept, key) != kept.end();
     if (wanted) entries.emplace_back(Interned(key), Interned(value.as_string().value_or("")));
     return true;
   });
@@ -126,10 +126,9 @@ Result<Meta> decode_meta(JsonView object, const MetaOptions& options) {
   }
   meta.created = time_of(metadata->find("creationTimestamp")).value_or(Time{});
   meta.deleted = time_of(metadata->find("deletionTimestamp"));
-  meta.labels = decode_strings(metadata->find("labels"), nullptr);
-  if (options.all_annotations || !options.annotations.empty()) {
-    meta.annotations = decode_strings(metadata->find("annotations"), &options);
-  }
+  meta.labels = decode_strings(metadata->find("labels"), options.all_labels, options.labels);
+  meta.annotations =
+      decode_strings(metadata->find("annotations"), options.all_annotations, options.annotations);
   if (const auto owners = metadata->find("ownerReferences")) {
     owners->for_each_element([&](size_t, JsonView owner) {
       meta.owners.push_back(decode_owner(owner));

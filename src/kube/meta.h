@@ -104,10 +104,14 @@ struct Meta {
   bool operator==(const Meta&) const = default;
 };
 
-// Which annotations a cached object keeps. They can be large, so none unless a planner reads them.
+// Which labels and annotations a cached object keeps. Annotations can be large, so none unless a
+// planner reads them. Labels are all kept unless `all_labels` is false: say so for objects whose
+// labels do not repeat (hashes, uids), since interned text stays for ever.
 struct MetaOptions {
   bool all_annotations = false;
   std::vector<std::string_view> annotations;
+  bool all_labels = true;
+  std::vector<std::string_view> labels;
 };
 
 // From an object's `metadata`. An object without a name is an error.
