@@ -57,6 +57,8 @@ struct FieldInfo {
   std::string_view list_key;  // a list that is a map by this member
   bool is_set = false;        // a list without repeats
   std::vector<Rule> rules;
+  // More of the schema than the type says: what is known of a Json member.
+  JsonObject (*shape)() = nullptr;
 };
 
 template <class Owner, class Member>
@@ -103,6 +105,9 @@ class Field {
   }
   Field rule(std::string_view expression, std::string_view message) const {
     return with([=](FieldInfo& i) { i.rules.push_back({expression, message}); });
+  }
+  Field shaped(JsonObject (*shape)()) const {
+    return with([shape](FieldInfo& i) { i.shape = shape; });
   }
   Field immutable() const { return rule("self == oldSelf", "field is immutable"); }
 
@@ -168,7 +173,8 @@ struct ResourceInfo {
   std::optional<ScalePaths> scale;
 };
 
-// Specialised for each kind: static ResourceInfo info(). The kind itself is a struct with the
+// Specialised for each kind: static ResourceInfo info(), and static kube::MetaOptions
+// kept_metadata() where not all annotations are wanted. The kind itself is a struct with the
 // members `kube::Meta meta`, `spec` and `status`, the last two described.
 template <class T>
 struct Resource;

@@ -81,6 +81,9 @@ void write_fields(std::string& page, const JsonObject& schema, const std::string
 }  // namespace
 
 void annotate_schema(JsonObject& schema, const FieldInfo& info) {
+  if (info.shape != nullptr) {
+    for (auto& [key, value] : info.shape()) schema[key] = std::move(value);
+  }
   if (!info.doc.empty()) schema["description"] = info.doc;
   set_if(schema, "minimum", info.minimum);
   set_if(schema, "maximum", info.maximum);

@@ -1,0 +1,58 @@
+// A batch/v1 Job as planners read it. It cannot be written back: it holds only a part.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "document/json_view.h"
+#include "kube/meta.h"
+
+namespace grapnel::api {
+
+struct JobCondition {
+  Interned type;  // Complete, Failed, FailureTarget, SuccessCriteriaMet, Suspended
+  bool is_true = false;
+  Interned reason;
+  std::string message;
+  Time last_transition_time{};
+  bool operator==(const JobCondition&) const = default;
+};
+
+// Which Job of a JobSet it is: its labels, read once.
+struct JobSetPlace {
+  Interned replicated_job;
+  int32_t index = 0;
+  int32_t restart_attempt = 0;
+  std::optional<int32_t> job_restart_attempt;  // only where Jobs restart alone
+  bool operator==(const JobSetPlace&) const = default;
+};
+
+struct Job {
+  kube::Meta meta;
+  std::optional<JobSetPlace> place;  // unset: not a JobSet's, or its labels were tampered with
+  bool suspended = false;
+  int32_t parallelism = 1;
+  std::optional<int32_t> completions;
+  int32_t active = 0;
+  int32_t ready = 0;
+  int32_t succeeded = 0;
+  int32_t failed = 0;
+  int32_t terminating = 0;
+  std::optional<Time> start_time;
+  std::optional<Time> completion_time;
+  std::vector<JobCondition> conditions;
+  // Of the pod template, while suspended: what resuming must add to, not replace.
+  Json tolerations;
+  Json scheduling_gates;
+
+  // The condition of that type when it is true, or nullptr.
+  const JobCondition* true_condition(std::string_view type) const;
+  bool operator==(const Job& other) const;
+};
+
+Result<Job> decode_job(JsonView object, const kube::MetaOptions& kept = {});
+
+}  // namespace grapnel::api
