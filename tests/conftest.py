@@ -1,0 +1,37 @@
+"""Fixtures that every suite may use."""
+
+import subprocess
+
+import pytest
+
+from kube.control_plane import ControlPlane
+from kube.programs import BUILD, MISSING_PROGRAM
+
+
+@pytest.fixture(scope="session")
+def kube_programs():
+    """Has the control plane's programs built; skips, saying why, where that is impossible."""
+    done = subprocess.run([BUILD, "control-plane", "kwok"], stderr=subprocess.PIPE, text=True)
+    if done.returncode == MISSING_PROGRAM:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="session")
+def control_plane(kube_programs):
+    """One cluster with controllers, scheduler and two fake nodes, shared by the whole session.
+
+    A test works in a namespace of its own, and leaves the cluster ready if it disturbs it.
+    """
+    with ControlPlane(controllers=True, kwok_nodes=2, users={"alice": ["team-a"]}) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def namespace(control_plane):
+    """The name of a fresh namespace, deleted (without waiting) after the test."""
+    _, created = control_plane.request("POST", "/api/v1/namespaces",
+                                       {"metadata": {"generateName": "test-"}})
+    name = created["metadata"]["name"]
+    yield name
+    control_plane.request("DELETE", f"/api/v1/namespaces/{name}")

@@ -1,0 +1,64 @@
+"""The flags each program of the control plane is started with, and why."""
+
+import pathlib
+
+# Nodes and pods are ready at once; pods of Jobs then complete; node leases are kept alive.
+KWOK_STAGES = ("node/fast", "node/heartbeat-with-lease", "pod/fast")
+
+
+def etcd(client_port, peer_port, data: pathlib.Path):
+    client, peer = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
+    # Without fsync it is several times faster and still loses nothing when only processes die.
+    return [f"--data-dir={data}", "--unsafe-no-fsync",
+            f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}"]
+
+
+def apiserver(port, etcd_port, identities):
+    return [f"--etcd-servers=http://127.0.0.1:{etcd_port}",
+            "--bind-address=127.0.0.1", f"--secure-port={port}",
+            # Without these it looks for an outward network interface, which a sandbox may lack.
+            "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
+            f"--tls-cert-file={identities.server_cert}",
+            f"--tls-private-key-file={identities.server_key}",
+            f"--client-ca-file={identities.ca_file}",
+            f"--token-auth-file={identities.tokens_file}",
+            f"--service-account-key-file={identities.service_account_key}",
+            f"--service-account-signing-key-file={identities.service_account_key}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged",
+            "--authorization-mode=RBAC",
+            # A planned stop ends the watches; by default it would wait a minute for them to end.
+            "--shutdown-watch-termination-grace-period=1s"]
+
+
+def controller_manager(port, folder: pathlib.Path, kubeconfig, identities):
+    return [*_controller(port, folder, kubeconfig), f"--root-ca-file={identities.ca_file}",
+            f"--service-account-private-key-file={identities.service_account_key}"]
+
+
+def scheduler(port, folder: pathlib.Path, kubeconfig):
+    return _controller(port, folder, kubeconfig)
+
+
+def _controller(port, folder, kubeconfig):
+    # Their own limits of 20 to 50 requests a second would be what a test measures.
+    return [f"--kubeconfig={kubeconfig}", "--leader-elect=false",
+            "--kube-api-qps=1000", "--kube-api-burst=2000",
+            "--bind-address=127.0.0.1", f"--secure-port={port}", f"--cert-dir={folder}"]
+
+
+def kwok(port, kubeconfig, config: pathlib.Path):
+    # Its own range of pod addresses ends at 254 pods.
+    return [f"--kubeconfig={kubeconfig}", "--manage-all-nodes=true", f"--config={config}",
+            "--cidr=10.128.0.0/9", f"--server-address=127.0.0.1:{port}"]
+
+
+def write_kwok_config(path: pathlib.Path, module: pathlib.Path):
+    """Joins the stages that kwok's module ships into the one file that it is started with."""
+    folder = module / "kustomize" / "stage"
+    files = [file for stage in KWOK_STAGES for file in sorted((folder / stage).glob("*.yaml"))
+             if file.name != "kustomization.yaml"]
+    path.write_text("\n---\n".join(file.read_text() for file in files))
+    return path
