@@ -229,11 +229,12 @@ Task<Result<std::unique_ptr<http::WebSocket>>> Client::exec(Where pod, ExecOptio
   for (bool retried = false;; retried = true) {
     http::Request attempt = ask;
     if (auto done = co_await authorize(attempt); !done) co_return fail(std::move(done.error()));
+    const std::string authorization(attempt.headers.get("Authorization"));
     auto socket = co_await http::connect_websocket(executor, options_.connection(),
                                                    std::move(attempt), {"v5.channel.k8s.io"});
     if (socket) co_return socket;
     const int code = socket.error().code;
-    if (code == 401 && !retried && credentials_ && credentials_->renew()) continue;
+    if (code == 401 && !retried && credentials_ && credentials_->renew(authorization)) continue;
     if (code == 0) co_return socket;
     co_return fail(error_of_answer({.status = code, .body = std::move(socket.error().message)},
                                    fmt::format("GET {}", *path)));
