@@ -1,0 +1,197 @@
+#include "runtime/informer.h"
+
+#include "base/log.h"
+#include "document/line_splitter.h"
+#include "document/list_splitter.h"
+#include "kube/status.h"
+
+namespace grapnel::runtime {
+namespace {
+
+constexpr size_t kMostNamesRemembered = 1000;
+
+std::string_view text_of(const std::optional<JsonView>& value) {
+  return value ? value->as_string().value_or("") : "";
+}
+
+struct Identity {
+  kube::Key key;
+  kube::Uid uid;
+};
+
+// Of any object, even one that does not decode.
+Identity identity_of(JsonView object) {
+  const auto meta = object.find("metadata");
+  if (!meta) return {};
+  return {{Interned(text_of(meta->find("namespace"))), std::string(text_of(meta->find("name")))},
+          kube::Uid(text_of(meta->find("uid")))};
+}
+
+std::string version_of(JsonView object) {
+  const auto meta = object.find("metadata");
+  return meta ? std::string(text_of(meta->find("resourceVersion"))) : "";
+}
+
+bool ends_initial_events(JsonView object) {
+  const auto meta = object.find("metadata");
+  const auto annotations = meta ? meta->find("annotations") : std::nullopt;
+  return annotations && text_of(annotations->find("k8s.io/initial-events-end")) == "true";
+}
+
+// One line of a watch as an input; nothing for a type this version does not know.
+std::optional<WatcherInput> input_of(std::string_view type, JsonView object) {
+  using Type = ObjectEvent::Type;
+  if (type == "ADDED") return ObjectEvent{Type::kAdded, version_of(object)};
+  if (type == "MODIFIED") return ObjectEvent{Type::kModified, version_of(object)};
+  if (type == "DELETED") return ObjectEvent{Type::kDeleted, version_of(object)};
+  if (type == "BOOKMARK") return Bookmark{version_of(object), ends_initial_events(object)};
+  if (type == "ERROR") return ErrorEvent{kube::error_of_status(0, object.to_json())};
+  return std::nullopt;
+}
+
+}  // namespace
+
+InformerBase::InformerBase(kube::Client& client, Clock& clock, Random& random,
+                           InformerOptions options)
+    : client_(client),
+      clock_(clock),
+      random_(random),
+      options_(std::move(options)),
+      state_(options_.watcher) {}
+
+Task<> InformerBase::run() {
+  state_ = WatcherState(options_.watcher);
+  WatcherStep step = start(state_, moment());
+  begin_replace();
+  for (;;) {
+    if (const auto* ask = std::get_if<StartList>(&step.next)) {
+      step = take(co_await list(*ask));
+    } else if (const auto* open = std::get_if<OpenWatch>(&step.next)) {
+      step = co_await watch(*open);
+    } else {
+      co_await clock_.sleep(std::get<BackOff>(step.next).length);
+      step = take(TimerDone{});
+    }
+  }
+}
+
+// Lets the watcher decide on an input, and does to the cache what it says.
+WatcherStep InformerBase::take(const WatcherInput& input, const JsonView* object) {
+  const bool had_trouble = state_.trouble.has_value();
+  WatcherStep step = runtime::step(state_, input, moment());
+  if (state_.trouble && !had_trouble) {
+    log_warning("cannot follow a kind", {{"kind", kind().kind}, {"why", state_.trouble->message}});
+  }
+  if (step.begin_replace) begin_replace();
+  if (step.apply && object != nullptr) store(input, *object);
+  if (step.finish_replace) finish_replace();
+  if (step.advance) base_cache().advance(kube::parse_resource_version(state_.version));
+  if (step.synced) {
+    log_info("cache synced", {{"kind", kind().kind}, {"objects", base_cache().size()}});
+    if (on_synced_) on_synced_();
+  }
+  return step;
+}
+
+void InformerBase::store(const WatcherInput& input, JsonView object) {
+  if (std::get<ObjectEvent>(input).type == ObjectEvent::Type::kDeleted) {
+    const auto [key, uid] = identity_of(object);
+    erase(key, uid);
+  } else if (const auto stored = upsert(object); !stored) {
+    pass_over(object, stored.error());
+  }
+}
+
+void InformerBase::pass_over(JsonView object, const Error& error) {
+  ++undecodable_;
+  const auto key = identity_of(object).key;
+  keep(key);
+  if (passed_over_.size() < kMostNamesRemembered && passed_over_.insert(key.text()).second) {
+    log_warning("an object cannot be read and is passed over", {{"kind", kind().kind},
+                                                                {"namespace", key.ns.view()},
+                                                                {"name", key.name},
+                                                                {"why", error.message}});
+  }
+}
+
+void InformerBase::take_item(std::string_view item) {
+  const auto object = parser_.parse(item);
+  if (!object) {
+    pass_over(Json(JsonObject()), object.error());
+  } else if (const auto stored = upsert(*object); !stored) {
+    pass_over(*object, stored.error());
+  }
+}
+
+Task<WatcherInput> InformerBase::list(StartList ask) {
+  kube::ListOptions options = options_.filter;
+  options.resource_version = std::move(ask.version);
+  options.limit = ask.limit;
+  options.continue_token = std::move(ask.continue_token);
+  auto body = co_await client_.open_list(kind(), std::move(options));
+  if (!body) co_return ListFailed{std::move(body.error())};
+
+  ListSplitter splitter([this](std::string_view item) {
+    take_item(item);
+    return Result<>();
+  });
+  for (;;) {
+    const auto piece = co_await (*body)->read();
+    if (!piece) co_return ListFailed{piece.error()};
+    if (piece->empty()) break;
+    if (const auto fed = splitter.feed(*piece); !fed) co_return ListFailed{fed.error()};
+  }
+  const auto frame = splitter.finish();
+  if (!frame) co_return ListFailed{frame.error()};
+  co_return ListPageDone{
+      .version = std::string(string_or(at(*frame, "metadata", "resourceVersion"))),
+      .continue_token = std::string(string_or(at(*frame, "metadata", "continue")))};
+}
+
+// Reads one stream to its end, or until the watcher wants something else.
+Task<WatcherStep> InformerBase::watch(OpenWatch ask) {
+  auto body = co_await client_.open_watch(kind(), {.ns = options_.filter.ns,
+                                                   .label_selector = options_.filter.label_selector,
+                                                   .field_selector = options_.filter.field_selector,
+                                                   .resource_version = ask.version,
+                                                   .send_initial_events = ask.initial_events,
+                                                   .timeout = ask.timeout,
+                                                   .idle_timeout = ask.silence});
+  if (!body) co_return take(WatchRefused{std::move(body.error())});
+  take(WatchOpened{});
+  LineSplitter lines;
+  Instant last_heard = clock_.instant();
+  for (;;) {
+    const auto piece = co_await (*body)->read();
+    if (!piece) {
+      const bool silent = clock_.instant() - last_heard >= ask.silence;
+      co_return silent ? take(Silence{}) : take(StreamFailed{piece.error()});
+    }
+    if (piece->empty()) co_return take(StreamEnded{});
+    last_heard = clock_.instant();
+    std::optional<WatcherStep> wants;
+    const auto fed = lines.feed(*piece, [&](std::string_view line) -> Result<> {
+      wants = take_line(line);
+      return wants ? Result<>(fail(Reason::kCancelled, "enough of this stream")) : Result<>();
+    });
+    if (wants) co_return std::move(*wants);
+    if (!fed) co_return take(StreamFailed{fed.error()});
+  }
+}
+
+// What to do next when that is not to go on reading.
+std::optional<WatcherStep> InformerBase::take_line(std::string_view line) {
+  const auto event = parser_.parse(line);
+  const auto object = event ? event->find("object") : std::nullopt;
+  if (!object) {
+    return take(StreamFailed{
+        Error{.reason = Reason::kDecode, .message = "a line of the watch is not an event"}});
+  }
+  const auto input = input_of(text_of(event->find("type")), *object);
+  if (!input) return std::nullopt;
+  auto step = take(*input, &*object);
+  if (std::holds_alternative<GoOn>(step.next)) return std::nullopt;
+  return step;
+}
+
+}  // namespace grapnel::runtime
