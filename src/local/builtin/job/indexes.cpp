@@ -26,8 +26,15 @@ std::optional<Indexes> Indexes::parse(std::string_view text, int64_t bound) {
     const auto first = parse_number(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : parse_number(part.substr(dash + 1));
     if (!first || !last || *last < *first || *first <= previous) return std::nullopt;
+    const bool adjoins = !indexes.ranges_.empty() && *first == previous + 1;
     previous = *last;
-    if (*first < bound) indexes.ranges_[*first] = std::min(*last, bound - 1);
+    if (*first >= bound) continue;
+    const int64_t end = std::min(*last, bound - 1);
+    if (adjoins) {
+      std::prev(indexes.ranges_.end())->second = end;
+    } else {
+      indexes.ranges_[*first] = end;
+    }
   }
   return indexes;
 }
