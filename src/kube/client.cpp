@@ -84,6 +84,7 @@ Task<Result<Answer>> Client::exchange(http::Request request,
     http::Request attempt = request;
     if (auto done = co_await authorize(attempt); !done) co_return fail(std::move(done.error()));
 
+    const std::string authorization(attempt.headers.get("Authorization"));
     const Instant start = options_.clock->instant();
     auto answer = co_await ((*transport_).*send)(std::move(attempt));
     if (options_.observe) {
@@ -95,7 +96,7 @@ Task<Result<Answer>> Client::exchange(http::Request request,
       co_return fail_in(fmt::format("{} {}", request.method, path_of(request)),
                         std::move(answer.error()));
     }
-    if (retried || !unauthorized(*answer) || !credentials_ || !credentials_->renew()) {
+    if (retried || !unauthorized(*answer) || !credentials_ || !credentials_->renew(authorization)) {
       co_return answer;
     }
   }

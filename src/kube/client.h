@@ -83,8 +83,9 @@ class Credentials {
  public:
   virtual ~Credentials() = default;
   virtual Task<Result<>> authorize(http::Request& request) = 0;
-  // The server said 401: forget what is cached. False when there is nothing to renew.
-  virtual bool renew() { return false; }
+  // The server said 401 to a request with this Authorization header: do not use it again. False
+  // when there is nothing else to try.
+  virtual bool renew(std::string_view /*refused*/) { return false; }
 };
 
 struct ClientOptions {

@@ -1,6 +1,4 @@
 // The verbs of the API: what each puts into its request.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "kube/client.h"
@@ -84,16 +82,6 @@ Query log_query(const LogOptions& options) {
     query.add("sinceSeconds", std::max<int64_t>(1, since));
   }
   return query;
-}
-
-Query exec_query(const ExecOptions& options) {
-  Query query;
-  query.add("container", options.container)
-      .add_flag("stdin", options.stdin_open)
-      .add_flag("stdout", true)
-      .add_flag("stderr", !options.tty)  // a terminal has one stream only
-      .add_flag("tty", options.tty);
-  return query.add_all("command", options.command);
 }
 
 Json delete_body(const DeleteOptions& options) {
@@ -214,30 +202,6 @@ Task<Result<Stream>> Client::logs(Where pod, LogOptions options) {
   // A followed log may be silent for days.
   if (!options.follow) ask.idle_timeout = kListTimeout;
   co_return co_await open(std::move(ask));
-}
-
-Task<Result<std::unique_ptr<http::WebSocket>>> Client::exec(Where pod, ExecOptions options) {
-  pod.subresource = "exec";
-  const auto path = object_path(kinds::kPod, pod);
-  if (!path) co_return fail(path.error());
-  if (options.command.empty()) co_return fail(Reason::kUsage, "exec without a command");
-  if (!options_.connection) {
-    co_return fail(Reason::kUsage, "this client was made without a way to open WebSockets");
-  }
-  const Executor executor = co_await this_executor();
-  const http::Request ask = request("GET", *path, exec_query(options));
-  for (bool retried = false;; retried = true) {
-    http::Request attempt = ask;
-    if (auto done = co_await authorize(attempt); !done) co_return fail(std::move(done.error()));
-    auto socket = co_await http::connect_websocket(executor, options_.connection(),
-                                                   std::move(attempt), {"v5.channel.k8s.io"});
-    if (socket) co_return socket;
-    const int code = socket.error().code;
-    if (code == 401 && !retried && credentials_ && credentials_->renew()) continue;
-    if (code == 0) co_return socket;
-    co_return fail(error_of_answer({.status = code, .body = std::move(socket.error().message)},
-                                   fmt::format("GET {}", *path)));
-  }
 }
 
 }  // namespace grapnel::kube
