@@ -1,9 +1,11 @@
 #include "document/json.h"
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
+#include <boost/json/basic_parser_impl.hpp>
+#include <boost/json/value_stack.hpp>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -151,6 +153,46 @@ class Writer {
   size_t depth_ = 0;
 };
 
+// What the parser finds, put together. Boost's own puts doubles together too, but up to two units
+// in the last place off (it says so); a value that is read and written back must not change.
+class Builder {
+ public:
+  static constexpr size_t max_object_size = JsonObject::max_size();
+  static constexpr size_t max_array_size = JsonArray::max_size();
+  static constexpr size_t max_key_size = boost::json::string::max_size();
+  static constexpr size_t max_string_size = boost::json::string::max_size();
+  using Text = boost::json::string_view;
+  using ErrorCode = boost::json::error_code;
+
+  bool on_document_begin(ErrorCode&) { return stack_.reset(), true; }
+  bool on_document_end(ErrorCode&) { return true; }
+  bool on_object_begin(ErrorCode&) { return true; }
+  bool on_object_end(size_t size, ErrorCode&) { return stack_.push_object(size), true; }
+  bool on_array_begin(ErrorCode&) { return true; }
+  bool on_array_end(size_t size, ErrorCode&) { return stack_.push_array(size), true; }
+  bool on_key_part(Text part, size_t, ErrorCode&) { return stack_.push_chars(part), true; }
+  bool on_key(Text part, size_t, ErrorCode&) { return stack_.push_key(part), true; }
+  bool on_string_part(Text part, size_t, ErrorCode&) { return stack_.push_chars(part), true; }
+  bool on_string(Text part, size_t, ErrorCode&) { return stack_.push_string(part), true; }
+  bool on_number_part(Text, ErrorCode&) { return true; }
+  bool on_int64(int64_t value, Text, ErrorCode&) { return stack_.push_int64(value), true; }
+  bool on_uint64(uint64_t value, Text, ErrorCode&) { return stack_.push_uint64(value), true; }
+  bool on_double(double value, Text text, ErrorCode& error) {
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    if (!std::isfinite(value)) error = boost::json::error::exponent_overflow;
+    return stack_.push_double(value), std::isfinite(value);
+  }
+  bool on_bool(bool value, ErrorCode&) { return stack_.push_bool(value), true; }
+  bool on_null(ErrorCode&) { return stack_.push_null(), true; }
+  bool on_comment_part(Text, ErrorCode&) { return true; }
+  bool on_comment(Text, ErrorCode&) { return true; }
+
+  Json take() { return stack_.release(); }
+
+ private:
+  boost::json::value_stack stack_;
+};
+
 // The value as an int64, when it is one in any of the three number kinds.
 std::optional<int64_t> exact_int(const Json& value) {
   if (const auto* i = value.if_int64()) return *i;
@@ -192,9 +234,11 @@ Result<Json> parse_json(std::string_view text) {
   boost::json::error_code error;
   boost::json::parse_options options;
   options.max_depth = kMaxJsonDepth;
-  Json value = boost::json::parse({text.data(), text.size()}, error, {}, options);
+  boost::json::basic_parser<Builder> parser(options);
+  const size_t taken = parser.write_some(false, text.data(), text.size(), error);
+  if (!error && taken < text.size()) error = boost::json::error::extra_data;
   if (error) return fail(Reason::kDecode, "invalid JSON: {}", error.message());
-  return value;
+  return parser.handler().take();
 }
 
 std::string to_text(const Json& value) {
@@ -249,13 +293,24 @@ bool equal(const Json& a, const Json& b) {
 std::string number_text(double value) {
   if (!std::isfinite(value)) return "null";  // JSON has no word for it
   char buffer[64];
+  const auto in = [&](std::chars_format format) {
+    const char* end = std::to_chars(buffer, buffer + sizeof buffer, value, format).ptr;
+    return std::string(static_cast<const char*>(buffer), end);
+  };
   const double size = std::fabs(value);
-  const bool plain = size == 0 || (size >= 1e-6 && size < 1e21);
-  const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
-  const char* end = std::to_chars(buffer, buffer + sizeof buffer, value, format).ptr;
-  std::string text(static_cast<const char*>(buffer), end);
-  // Go writes an exponent without a leading zero when it is negative: 1e-7, but 1e+21.
-  if (const size_t e = text.find("e-0"); e != std::string::npos) text.erase(e + 2, 1);
+  if (size == 0 || (size >= 1e-6 && size < 0x1p53)) return in(std::chars_format::fixed);
+  std::string text = in(std::chars_format::scientific);
+  const size_t e = text.find('e');
+  if (size >= 1e21) return text;
+  if (size < 1) {  // Go writes 1e-7, not 1e-07
+    if (text[e + 2] == '0') text.erase(e + 2, 1);
+    return text;
+  }
+  // The shortest digits, then zeros: the other digits of the exact value say nothing.
+  const auto exponent = static_cast<size_t>(std::atoi(text.c_str() + e + 1));
+  text.resize(e);
+  std::erase(text, '.');
+  text.append(exponent + 1 - (text.size() - (value < 0 ? 1 : 0)), '0');
   return text;
 }
 

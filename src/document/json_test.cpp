@@ -29,6 +29,10 @@ TEST(Json, KeepsWhatItReads) {
       "1e-7",
       "0.000001",
       "-0.1",
+      "1.6283268682757495",
+      "242555938.73176622",
+      "1.7976931348623157e+308",
+      "5e-324",
   };
   for (const std::string_view text : texts) EXPECT_EQ(to_text(parse(text)), text);
 }
@@ -36,6 +40,8 @@ TEST(Json, KeepsWhatItReads) {
 TEST(Json, WritesNumbersAsGo) {
   EXPECT_EQ(number_text(1), "1");
   EXPECT_EQ(number_text(1e20), "100000000000000000000");
+  EXPECT_EQ(number_text(-18446744073709551616.0), "-18446744073709552000");
+  EXPECT_EQ(number_text(9007199254740993.0), "9007199254740992");
   EXPECT_EQ(number_text(1.25e22), "1.25e+22");
   EXPECT_EQ(number_text(1e-9), "1e-9");
   EXPECT_EQ(number_text(1e-10), "1e-10");
@@ -58,8 +64,8 @@ TEST(Json, PrintsPrettyAsKubectl) {
 }
 
 TEST(Json, RefusesWhatIsNotOneValue) {
-  for (const std::string_view text :
-       {"", " ", "{", "[1,]", "{\"a\":}", "1 2", "nul", "\"\xff\"", "{a:1}", "'a'", "01", "NaN"}) {
+  for (const std::string_view text : {"", " ", "{", "[1,]", "{\"a\":}", "1 2", "nul", "\"\xff\"",
+                                      "{a:1}", "'a'", "01", "NaN", "1e400", "-", "1e"}) {
     const auto value = parse_json(text);
     ASSERT_FALSE(value) << text;
     EXPECT_EQ(value.error().reason, Reason::kDecode);

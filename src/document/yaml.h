@@ -4,9 +4,9 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -17,9 +17,10 @@ namespace grapnel {
 struct Position {
   int line = 0;    // from 1
   int column = 0;  // from 1
+  bool operator==(const Position&) const = default;
 };
 
-// Where each field of a document stands, by its path as errors write it:
+// Where each field of a document stands (a member at its key), by its path as errors write it:
 // spec.types.worker[0].count.
 class Positions {
  public:
@@ -35,6 +36,9 @@ struct YamlDocument {
   Json value;
   Positions positions;
 };
+
+// At most this much text, and this much again that aliases make of it.
+constexpr size_t kMaxYamlSize = size_t{32} << 20;
 
 // All documents of a stream; empty ones are left out. Errors say line and column. Duplicate keys,
 // cyclic aliases and alias bombs are errors.
