@@ -82,6 +82,29 @@ bool Plan::empty() const {
          events.empty() && counts.empty();
 }
 
+ObjectRef target_of(const Write& write) {
+  struct Target {
+    ObjectRef operator()(const Create& create) const { return of(create.kind, create.object); }
+    ObjectRef operator()(const Patch& patch) const { return patch.target; }
+    ObjectRef operator()(const Apply& apply) const {
+      auto ref = of(apply.kind, apply.object);
+      ref.uid = apply.uid;
+      return ref;
+    }
+    ObjectRef operator()(const Delete& erase) const { return erase.target; }
+    static ObjectRef of(const kube::Kind* kind, const Json& object) {
+      return {.kind = kind,
+              .key = {Interned(string_or(at(object, "metadata", "namespace"))),
+                      std::string(string_or(at(object, "metadata", "name")))}};
+    }
+  };
+  return std::visit(Target(), write);
+}
+
+std::string describe(const Write& write) {
+  return std::visit(Words(), write);
+}
+
 std::string describe(const Plan& plan) {
   std::string text;
   for (const auto& stage : plan.stages) {

@@ -96,7 +96,11 @@ struct Plan {
   bool empty() const;
 };
 
+// The object a write is about; the uid where the write names one.
+ObjectRef target_of(const Write& write);
+
 // In words, a line for each action: "create Job default/train-worker-0".
 std::string describe(const Plan& plan);
+std::string describe(const Write& write);
 
 }  // namespace grapnel::runtime

@@ -1,0 +1,115 @@
+#include "runtime/applier.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace grapnel::runtime {
+namespace {
+
+constexpr size_t kMostAppliesRemembered = 50000;
+
+std::string name_of(const ObjectRef& target) {
+  return fmt::format("{}/{}/{}", target.kind->group, target.kind->plural, target.key.text());
+}
+
+size_t hash_of(const Apply& apply) {
+  return std::hash<std::string>()(to_text(apply.object));
+}
+
+void log_failure(const Outcome::Failed& failed) {
+  log_warning("a write failed", {{"kind", failed.target.kind->kind},
+                                 {"namespace", failed.target.key.ns.view()},
+                                 {"name", failed.target.key.name},
+                                 {"write", failed.what.substr(0, 200)},
+                                 {"why", failed.error.message}});
+}
+
+}  // namespace
+
+Applier::Applier(Executor executor, kube::Client& client, ApplierOptions options)
+    : client_(client), options_(std::move(options)), permits_(executor, options_.in_flight) {}
+
+Task<Outcome> Applier::apply(Plan plan) {
+  Outcome outcome;
+  for (const auto& stage : plan.stages) {
+    co_await carry_out_stage(stage, outcome);
+    if (!outcome.ok()) co_return outcome;
+  }
+  Outcome told = co_await report(std::move(plan));
+  outcome.sent += told.sent;
+  std::ranges::move(told.failed, std::back_inserter(outcome.failed));
+  std::ranges::move(told.traces, std::back_inserter(outcome.traces));
+  co_return outcome;
+}
+
+Task<Outcome> Applier::report(Plan plan) {
+  Outcome outcome;
+  if (plan.status) {
+    const Write status = std::move(*plan.status);
+    co_await carry_out_one(status, outcome);
+    if (!outcome.ok()) co_return outcome;
+  }
+  if (options_.on_event) std::ranges::for_each(plan.events, options_.on_event);
+  if (options_.on_count) std::ranges::for_each(plan.counts, options_.on_count);
+  co_return outcome;
+}
+
+Task<> Applier::carry_out_stage(const std::vector<Write>& stage, Outcome& outcome) {
+  size_t batch = options_.first_batch;
+  for (size_t next = 0; next < stage.size() && outcome.ok();) {
+    std::vector<Task<>> tasks;
+    for (; next < stage.size() && tasks.size() < batch; ++next) {
+      tasks.push_back(carry_out_one(stage[next], outcome));
+    }
+    co_await all(std::move(tasks));
+    batch = std::min(batch * 2, options_.largest_batch);
+  }
+}
+
+Task<> Applier::carry_out_one(const Write& write, Outcome& outcome) {
+  if (changes_nothing(write) || is_applied_already(write)) co_return;
+  const auto permit = co_await permits_.acquire();
+  const ObjectRef target = target_of(write);
+  WriteResult result;
+  if (options_.may_write && !options_.may_write()) {
+    result.error = Error{.reason = Reason::kCancelled, .message = "no longer the leader"};
+  } else {
+    ++outcome.sent;
+    result = co_await carry_out(client_, write);
+  }
+  if (result.trace) outcome.traces.push_back(*result.trace);
+  if (result.error) {
+    outcome.failed.push_back({target, describe(write), std::move(*result.error)});
+    log_failure(outcome.failed.back());
+  } else if (result.trace) {
+    remember(write, *result.trace);
+  }
+}
+
+// The same apply as last time, to an object that nobody has touched since.
+bool Applier::is_applied_already(const Write& write) const {
+  const auto* apply = std::get_if<Apply>(&write);
+  if (apply == nullptr || apply->uid.empty()) return false;
+  const ObjectRef target = target_of(write);
+  const auto last = applied_.find(name_of(target));
+  if (last == applied_.end() || last->second.hash != hash_of(*apply)) return false;
+  for (const auto* cache : caches_) {
+    if (cache->kind() != *target.kind) continue;
+    const auto* meta = cache->meta(target.key);
+    return meta != nullptr && meta->uid == apply->uid &&
+           meta->resource_version == last->second.version;
+  }
+  return false;
+}
+
+void Applier::remember(const Write& write, const Trace& trace) {
+  const auto* apply = std::get_if<Apply>(&write);
+  if (apply == nullptr || trace.version == 0) return;
+  if (applied_.size() >= kMostAppliesRemembered) applied_.clear();
+  applied_[name_of(target_of(write))] = {hash_of(*apply), trace.version};
+}
+
+}  // namespace grapnel::runtime

@@ -1,0 +1,74 @@
+// Carries out a Plan: its stages one after the other, the writes of a stage at the same time, then
+// the status, then events and counts. It stops at the first stage in which a write failed.
+//
+// Writes of one stage go out in growing batches, so that a refusal that holds for all of them (a
+// quota) is met by a few and not by five hundred. Over all plans together at most `in_flight` are
+// under way. A write that would change nothing is not sent.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/async.h"
+#include "kube/client.h"
+#include "runtime/cache.h"
+#include "runtime/plan.h"
+#include "runtime/writer.h"
+
+namespace grapnel::runtime {
+
+struct ApplierOptions {
+  size_t in_flight = 32;
+  size_t first_batch = 4;
+  size_t largest_batch = 32;
+  // Asked before each write: false once we are no longer the leader.
+  std::function<bool()> may_write = {};
+  std::function<void(const Event&)> on_event = {};
+  std::function<void(const Count&)> on_count = {};
+};
+
+struct Outcome {
+  struct Failed {
+    ObjectRef target;
+    std::string what;  // "create Pod default/a"
+    Error error;
+  };
+  std::vector<Failed> failed;
+  std::vector<Trace> traces;
+  size_t sent = 0;
+  bool ok() const { return failed.empty(); }
+};
+
+class Applier {
+ public:
+  Applier(Executor executor, kube::Client& client, ApplierOptions options);
+
+  // A cache in which to look whether an apply would change anything.
+  void use(const CacheBase& cache) { caches_.push_back(&cache); }
+
+  Task<Outcome> apply(Plan plan);
+  // Only the status and the events: for a plan made to say why nothing else can be done.
+  Task<Outcome> report(Plan plan);
+
+ private:
+  struct Applied {
+    size_t hash = 0;
+    kube::ResourceVersion version = 0;
+  };
+  Task<> carry_out_stage(const std::vector<Write>& stage, Outcome& outcome);
+  Task<> carry_out_one(const Write& write, Outcome& outcome);
+  bool is_applied_already(const Write& write) const;
+  void remember(const Write& write, const Trace& trace);
+
+  kube::Client& client_;
+  ApplierOptions options_;
+  Semaphore permits_;
+  std::vector<const CacheBase*> caches_;
+  // What was applied last to each object, and the version it had then.
+  absl::flat_hash_map<std::string, Applied> applied_;
+};
+
+}  // namespace grapnel::runtime
