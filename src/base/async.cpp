@@ -7,6 +7,7 @@
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/experimental/parallel_group.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/multiple_exceptions.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -104,7 +105,8 @@ void Signal::notify_all() {
 }
 
 struct Spawned::State {
-  explicit State(const Executor& executor) : ended(executor) {}
+  explicit State(const Executor& executor_in) : executor(executor_in), ended(executor_in) {}
+  Executor executor;
   asio::cancellation_signal cancellation;
   Signal ended;
   bool done = false;
@@ -123,7 +125,10 @@ Spawned::~Spawned() {
 }
 
 void Spawned::cancel() {
-  if (state_ && !state_->done) state_->cancellation.emit(asio::cancellation_type::all);
+  if (!state_ || state_->done) return;
+  state_->cancellation.emit(asio::cancellation_type::all);
+  // From outside the loop the emission is only queued, and it refers into the state.
+  asio::post(state_->executor, [state = state_] {});
 }
 void Spawned::detach() {
   state_.reset();

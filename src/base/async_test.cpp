@@ -66,6 +66,22 @@ TEST_F(AsyncTest, CancellationReachesATaskThatWaitsForASignal) {
   EXPECT_FALSE(went_on);
 }
 
+TEST_F(AsyncTest, AHandleMayBeDroppedOutsideTheLoopJustBeforeItsTaskEnds) {
+  Signal signal(executor);
+  bool ended = false;
+  {
+    auto child = spawn(executor, [](Signal& s, bool& e) -> Task<> {
+      co_await s.wait();
+      e = true;
+    }(signal, ended));
+    loop.run_for(milliseconds(1));
+    signal.notify_all();
+  }
+  loop.restart();
+  loop.run_for(milliseconds(10));
+  SUCCEED() << "no matter which came first: " << ended;
+}
+
 TEST_F(AsyncTest, SignalWakesEveryWaiter) {
   int woken = 0;
   run([](AsyncTest& t, int& count) -> Task<> {
