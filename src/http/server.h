@@ -28,7 +28,8 @@ class ByteStream {
 };
 
 // One request and the ways to answer it. Exactly one of respond(), begin(), accept_websocket() and
-// upgrade() is called.
+// upgrade() is called. A handler that answers nothing is answered for with 500; one that ends
+// between begin() and finish() leaves a cut connection, so that the client knows.
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -59,12 +60,16 @@ struct ServerOptions {
   // PEM texts; empty: no TLS.
   std::string certificate_pem;
   std::string key_pem;
+  // Not empty: a client must show a certificate signed by one of these.
+  std::string client_ca_pem;
   size_t max_body = 8UL << 20;
   size_t max_connections = 20000;
   Duration header_timeout = seconds(20);
   Duration idle_timeout = minutes(3);  // between requests of a kept-alive connection
 };
 
+// Destroying it closes everything and cancels the handlers, but does not wait for them: stop()
+// does.
 class Server {
  public:
   virtual ~Server() = default;
