@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from kube.control_plane import ControlPlane
+from kube.fault_proxy import FaultProxy
 from kube.programs import BUILD, MISSING_PROGRAM
 
 
@@ -35,3 +36,10 @@ def namespace(control_plane):
     name = created["metadata"]["name"]
     yield name
     control_plane.request("DELETE", f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def fault_proxy(control_plane):
+    """A proxy in front of the shared cluster, where requests without a token are the admin's."""
+    with FaultProxy(control_plane.url, control_plane.ca_file, control_plane.token) as proxy:
+        yield proxy

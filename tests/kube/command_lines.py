@@ -1,5 +1,6 @@
 """The flags each program of the control plane is started with, and why."""
 
+import json
 import pathlib
 
 # Nodes and pods are ready at once; pods of Jobs then complete; node leases are kept alive.
@@ -28,7 +29,7 @@ def apiserver(port, etcd_port, identities):
             f"--service-account-signing-key-file={identities.service_account_key}",
             "--service-account-issuer=https://kubernetes.default.svc",
             "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged",
-            "--authorization-mode=RBAC",
+            "--authorization-mode=RBAC", "--kubelet-preferred-address-types=InternalIP",
             # A planned stop ends the watches; by default it would wait a minute for them to end.
             "--shutdown-watch-termination-grace-period=1s"]
 
@@ -49,16 +50,25 @@ def _controller(port, folder, kubeconfig):
             "--bind-address=127.0.0.1", f"--secure-port={port}", f"--cert-dir={folder}"]
 
 
-def kwok(port, kubeconfig, config: pathlib.Path):
-    # Its own range of pod addresses ends at 254 pods.
+def kwok(port, kubeconfig, config: pathlib.Path, identities):
     return [f"--kubeconfig={kubeconfig}", "--manage-all-nodes=true", f"--config={config}",
-            "--cidr=10.128.0.0/9", f"--server-address=127.0.0.1:{port}"]
+            "--cidr=10.128.0.0/9",  # its own range of pod addresses ends at 254 pods
+            # It stands for every kubelet: the API server asks it for logs and to run commands.
+            f"--server-address=127.0.0.1:{port}", "--node-ip=127.0.0.1", f"--node-port={port}",
+            f"--tls-cert-file={identities.server_cert}",
+            f"--tls-private-key-file={identities.server_key}"]
 
 
-def write_kwok_config(path: pathlib.Path, module: pathlib.Path):
-    """Joins the stages that kwok's module ships into the one file that it is started with."""
+def write_kwok_config(path: pathlib.Path, module: pathlib.Path, pod_log: pathlib.Path):
+    """The stages that kwok's module ships, one log for all pods, and exec on this machine."""
     folder = module / "kustomize" / "stage"
     files = [file for stage in KWOK_STAGES for file in sorted((folder / stage).glob("*.yaml"))
              if file.name != "kustomization.yaml"]
-    path.write_text("\n---\n".join(file.read_text() for file in files))
+    kubelet = [
+        {"kind": "ClusterLogs", "spec": {"logs": [{"logsFile": str(pod_log), "follow": True}]}},
+        {"kind": "ClusterExec", "spec": {"execs": [{"local": {"workDir": str(path.parent)}}]}}]
+    documents = [file.read_text() for file in files]
+    documents += [json.dumps({"apiVersion": "kwok.x-k8s.io/v1alpha1",
+                              "metadata": {"name": "all-pods"}} | kind) for kind in kubelet]
+    path.write_text("\n---\n".join(documents))
     return path

@@ -16,6 +16,7 @@ start on it goes on from there.
 """
 
 import argparse
+import datetime
 import http.client
 import json
 import os
@@ -235,15 +236,26 @@ class ControlPlane:
         names = [f"{prefix}-{i}" for i in range(count)]
         resources = NODE_CAPACITY | (capacity or {})
         for name in names:
+            # kwok forgets addresses that it has filled in itself when the node comes back to life.
+            addresses = [{"type": "InternalIP", "address": "127.0.0.1"},
+                         {"type": "Hostname", "address": name}]
             status, answer = self.request("POST", "/api/v1/nodes", {
                 "metadata": {"name": name,
                              "labels": {"kubernetes.io/hostname": name} | (labels or {}),
                              "annotations": {"kwok.x-k8s.io/node": "fake"}},
-                "status": {"capacity": resources, "allocatable": resources}})
+                "status": {"capacity": resources, "allocatable": resources,
+                           "addresses": addresses}})
             if status not in (201, 409):  # 409: a folder used again has them already
                 raise RuntimeError(f"node {name}: {answer['message']}")
         for name in names:
             self._wait(f"node {name}", lambda: self._node_ready(name))
+
+    def log_from_pods(self, line):
+        """Adds a line to the log, which all pods on fake nodes have in common. Commands executed
+        in such a pod run on this machine, in `directory`."""
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        with self._pod_log.open("a") as log:
+            log.write(f"{now} stdout F {line}\n")
 
     def module(self, target):
         """Folder of a build target's Go module, with the CRDs and samples it ships."""
@@ -258,6 +270,10 @@ class ControlPlane:
         return {name: c.pid for name, c in self._components.items() if c.running}
 
     # ---- inside
+
+    @property
+    def _pod_log(self):
+        return self.directory / "pods.log"
 
     def _prepare(self):
         (self.directory / "logs").mkdir(parents=True, exist_ok=True)
@@ -278,10 +294,11 @@ class ControlPlane:
             self._add("scheduler", self._programs.path("kube-scheduler"), command_lines.scheduler(
                 self._port("scheduler"), self.directory / "scheduler", self.kubeconfig))
         if self._kwok_nodes:
-            config = command_lines.write_kwok_config(self.directory / "kwok.yaml",
-                                                     self._programs.module("kwok"))
+            self._pod_log.touch()
+            config = command_lines.write_kwok_config(
+                self.directory / "kwok.yaml", self._programs.module("kwok"), self._pod_log)
             self._add("kwok", self._programs.path("kwok"), command_lines.kwok(
-                self._port("kwok"), self.kubeconfig, config))
+                self._port("kwok"), self.kubeconfig, config, ids))
 
     def _apiserver_options(self):
         if self._disabled_admission:

@@ -13,6 +13,7 @@ import pytest
 from kube import control_plane as module
 from kube.control_plane import ControlPlane, KubectlFailed
 from kube.processes import StartFailed
+from kube.programs import Programs
 
 
 def wait_until(condition, timeout=20):
@@ -71,11 +72,21 @@ def test_job_on_a_fake_node_completes(control_plane, namespace):
                           "--timeout=20s")
 
 
+def test_pods_on_fake_nodes_have_logs_and_run_commands(control_plane, namespace):
+    control_plane.kubectl("-n", namespace, "run", "pod", "--image=none")
+    control_plane.kubectl("-n", namespace, "wait", "--for=condition=ready", "pod/pod")
+    control_plane.log_from_pods("hello")
+    assert "hello\n" in control_plane.kubectl("-n", namespace, "logs", "pod")
+    output = control_plane.kubectl("-n", namespace, "exec", "-i", "pod", "--",
+                                   "sh", "-c", "read line; echo got $line", input="abc\n")
+    assert output == "got abc\n"
+
+
 @pytest.mark.parametrize("user, groups, credential", [
     ("alice", ["team-a"], "token"),
     ("bob", ["team-b"], "client-certificate"),
 ])
-def test_other_identities_have_only_their_rights(control_plane, namespace, user, groups, credential):
+def test_others_have_only_their_rights(control_plane, namespace, user, groups, credential):
     kubeconfig = control_plane.kubeconfig_for(user, groups)
     assert f"{credential}: " in kubeconfig.read_text()
 
@@ -100,7 +111,7 @@ def succeeds(kubectl, *arguments):
         return False
 
 
-def test_state_survives_restarts_of_the_api_server(control_plane, namespace):
+def test_state_survives_a_restart_of_the_api_server(control_plane, namespace):
     put_config_map(control_plane, namespace, "before", "1")
     url, before = control_plane.url, control_plane.pids()
     # From a thread that ends: the kernel's death signal must not be tied to it.
@@ -108,10 +119,6 @@ def test_state_survives_restarts_of_the_api_server(control_plane, namespace):
     restart.start()
     restart.join()
     assert control_plane.ready() and control_plane.url == url
-    assert config_map(control_plane, namespace, "before") == "1"
-    control_plane.kill_apiserver()
-    assert not control_plane.ready()
-    control_plane.start_apiserver()
     assert config_map(control_plane, namespace, "before") == "1"
     after = control_plane.pids()
     assert before.keys() == after.keys()
@@ -155,18 +162,44 @@ def test_compaction_expires_continue_tokens_and_old_watches(control_plane, names
     assert status == 410 or (event["type"], event["object"]["code"]) == ("ERROR", 410)
 
 
-def test_stop_leaves_nothing_and_a_kept_folder_continues(kube_programs, tmp_path):
-    with ControlPlane(tmp_path / "cluster") as cluster:
-        put_config_map(cluster, "default", "kept", "1")
-        pids = cluster.pids()
-        assert set(pids) == {"etcd", "apiserver"}
-        cluster.pause("etcd")  # even what does not answer is ended
-    assert not any(alive(pid) for pid in pids.values())
-    with ControlPlane(tmp_path / "cluster", feature_gates={"WatchList": True},
+class Command:
+    """`control_plane.py up`, as a developer or a bench runs it."""
+
+    def __init__(self, folder):
+        self.kubeconfig = folder / "admin.kubeconfig"
+        self.process = subprocess.Popen([sys.executable, module.__file__, "up", "--dir", folder],
+                                        stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == f"export KUBECONFIG={self.kubeconfig}\n"
+        self.children = [pid for thread in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()
+                         for pid in (thread / "children").read_text().split()]
+        assert len(self.children) == 2
+
+    def end(self, how):
+        self.process.send_signal(how)
+        code = self.process.wait(20)
+        wait_until(lambda: not any(alive(pid) for pid in self.children), timeout=5)
+        return code
+
+
+def test_the_command_stops_when_told_to(kube_programs, tmp_path):
+    assert Command(tmp_path).end(signal.SIGTERM) == 0
+
+
+def test_nothing_is_left_by_a_killed_command_nor_by_stop(kube_programs, tmp_path):
+    command = Command(tmp_path)
+    subprocess.run([Programs().path("kubectl"), "--kubeconfig", command.kubeconfig,
+                    "create", "configmap", "kept", "--from-literal=value=1"], check=True)
+    command.end(signal.SIGKILL)
+    # The folder is as good as before; the next cluster on it goes on from there.
+    with ControlPlane(tmp_path, feature_gates={"WatchList": True},
                       compaction_interval="5s") as cluster:
         assert config_map(cluster, "default", "kept") == "1"
         assert flag_of(cluster, "feature-gates") == "WatchList=true"
         assert flag_of(cluster, "etcd-compaction-interval") == "5s"
+        pids = cluster.pids()
+        assert set(pids) == {"etcd", "apiserver"}
+        cluster.pause("etcd")  # even what does not answer is ended
+    assert not any(alive(pid) for pid in pids.values())
 
 
 def test_a_failed_start_shows_the_log_and_leaves_nothing(kube_programs):
@@ -175,17 +208,3 @@ def test_a_failed_start_shows_the_log_and_leaves_nothing(kube_programs):
         cluster.start()
     assert cluster.pids() == {}
     assert not cluster.directory.exists()
-
-
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_the_command_leaves_nothing_however_it_ends(kube_programs, tmp_path, how):
-    up = subprocess.Popen([sys.executable, module.__file__, "up", "--dir", tmp_path],
-                          stdout=subprocess.PIPE, text=True)
-    assert up.stdout.readline() == f"export KUBECONFIG={tmp_path}/admin.kubeconfig\n"
-    children = [pid for thread in pathlib.Path(f"/proc/{up.pid}/task").iterdir()
-                for pid in (thread / "children").read_text().split()]
-    assert len(children) == 2
-    up.send_signal(how)
-    code = up.wait(20)
-    assert code == (-how if how == signal.SIGKILL else 0)
-    wait_until(lambda: not any(alive(pid) for pid in children), timeout=5)
