@@ -127,6 +127,7 @@ struct ExperimentStatus {
   std::optional<Time> start_time;
   std::optional<Time> end_time;
   int64_t restarts = 0;
+  std::optional<int64_t> exit_code;
   std::vector<ComponentStatus> components;
   std::optional<ChildReference> child;
   std::optional<int64_t> observed_generation;
@@ -351,6 +352,8 @@ struct Description<ExperimentStatus> {
         field("startTime", &ExperimentStatus::start_time, "When it was taken up."),
         field("endTime", &ExperimentStatus::end_time, "When it ended."),
         field("restarts", &ExperimentStatus::restarts, "How often it was started again."),
+        field("exitCode", &ExperimentStatus::exit_code,
+              "What the experiment ended with: 0, or the code of the process that failed."),
         field("components", &ExperimentStatus::components, "How each component stands.")
             .map_by("name"),
         field("child", &ExperimentStatus::child, "What it compiled to."),

@@ -1,0 +1,142 @@
+#include "operators/experiment/compile.h"
+
+#include <gtest/gtest.h>
+
+#include "operators/experiment/manifest.h"
+
+namespace grapnel::experiment {
+namespace {
+
+// The JobSet of a manifest whose spec is this YAML.
+Json jobset_of(std::string_view spec) {
+  const std::string text = "kind: AIchorManifest\napiVersion: 0.2.3\nspec:\n" + std::string(spec);
+  const auto manifest = parse_manifest(text, "m.yaml");
+  EXPECT_TRUE(manifest) << manifest.error().message;
+  api::Experiment experiment;
+  experiment.meta.key = {Interned("lab"), "exp"};
+  experiment.meta.uid = kube::Uid("u-1");
+  experiment.spec = manifest->decoded;
+  const auto compiled = compile(experiment);
+  EXPECT_TRUE(compiled) << compiled.error().message;
+  EXPECT_EQ(compiled->kind->kind, "JobSet");
+  return compiled->object;
+}
+
+const Json& replicated_job(const Json& jobset, size_t index) {
+  return at(jobset, "spec", "replicatedJobs")->as_array().at(index);
+}
+
+// NAME=value or NAME<-field, a line each.
+std::string env_of(const Json& job) {
+  const Json& container =
+      at(job, "template", "spec", "template", "spec", "containers")->as_array().at(0);
+  std::string text;
+  for (const auto& entry : at(container, "env")->as_array()) {
+    const auto* field = at(entry, "valueFrom", "fieldRef", "fieldPath");
+    text += fmt::format("{}{}{}\n", string_or(at(entry, "name")), field != nullptr ? "<-" : "=",
+                        field != nullptr ? string_or(field) : string_or(at(entry, "value")));
+  }
+  return text;
+}
+
+TEST(Compile, JaxIsOneIndexedJobWithACoordinator) {
+  const Json jobset = jobset_of(
+      "  operator: jax\n  image: i\n  command: run\n"
+      "  types: {worker: {count: 3, resources: {cpus: 1, ramRatio: 2}}}\n");
+  EXPECT_EQ(to_text(*at(jobset, "spec", "coordinator")),
+            R"({"replicatedJob":"worker","jobIndex":0,"podIndex":0})");
+  const Json& job = replicated_job(jobset, 0);
+  EXPECT_EQ(int_or(at(job, "replicas")), 1);
+  EXPECT_EQ(int_or(at(job, "template", "spec", "completions")), 3);
+  EXPECT_EQ(int_or(at(job, "template", "spec", "parallelism")), 3);
+  EXPECT_EQ(
+      env_of(job),
+      "JAXOPERATOR_COORDINATOR_HOST<-metadata.labels['jobset.sigs.k8s.io/coordinator']\n"
+      "JAXOPERATOR_COORDINATOR_ADDRESS=$(JAXOPERATOR_COORDINATOR_HOST):1234\n"
+      "JAXOPERATOR_NUM_PROCESSES=3\n"
+      "JAXOPERATOR_PROCESS_ID<-metadata.annotations['batch.kubernetes.io/job-completion-index']\n"
+      "AICHOR_EXPERIMENT_ID=exp\n");
+}
+
+TEST(Compile, PyTorchAndXGBoostDifferInTheirPort) {
+  for (const auto& [op, port] : {std::pair{"pytorch", "23456"}, std::pair{"xgboost", "9999"}}) {
+    const Json jobset = jobset_of(
+        fmt::format("  operator: {}\n  command: run\n"
+                    "  types: {{worker: {{count: 2, resources: {{cpus: 1, ramRatio: 2}}}}}}\n",
+                    op));
+    EXPECT_EQ(env_of(replicated_job(jobset, 0)),
+              fmt::format("MASTER_ADDR<-metadata.labels['jobset.sigs.k8s.io/coordinator']\n"
+                          "MASTER_PORT={}\nWORLD_SIZE=2\n"
+                          "RANK<-metadata.annotations['batch.kubernetes.io/job-completion-index']\n"
+                          "AICHOR_EXPERIMENT_ID=exp\n",
+                          port));
+  }
+}
+
+TEST(Compile, TheTwoDimensionalJobSetHasSevenJobs) {
+  const Json jobset = jobset_of(R"(  operator: jobset
+  command: run
+  types:
+    worker-2: {count: 1, completions: 4, parallelisms: 1, resources: {cpus: 1, ramRatio: 2}}
+    master: {count: 1, resources: {cpus: 1, ramRatio: 2}}
+    worker: {count: 5, completions: 4, parallelisms: 2, resources: {cpus: 4, ramRatio: 2}}
+)");
+  std::string shape;
+  for (const auto& job : at(jobset, "spec", "replicatedJobs")->as_array()) {
+    shape +=
+        fmt::format("{} {}x{} {} at a time\n", string_or(at(job, "name")),
+                    int_or(at(job, "replicas")), int_or(at(job, "template", "spec", "completions")),
+                    int_or(at(job, "template", "spec", "parallelism")));
+  }
+  EXPECT_EQ(shape, "master 1x1 1 at a time\nworker 5x4 2 at a time\nworker-2 1x4 1 at a time\n");
+  EXPECT_EQ(
+      env_of(replicated_job(jobset, 0)),
+      "JOB_INDEX<-metadata.labels['jobset.sigs.k8s.io/job-index']\n"
+      "GLOBAL_REPLICAS<-metadata.labels['jobset.sigs.k8s.io/global-replicas']\n"
+      "JOB_GLOBAL_INDEX<-metadata.labels['jobset.sigs.k8s.io/job-global-index']\n"
+      "REPLICATED_JOB_NAME<-metadata.labels['jobset.sigs.k8s.io/replicatedjob-name']\n"
+      "REPLICATED_JOB_REPLICAS<-metadata.labels['jobset.sigs.k8s.io/replicatedjob-replicas']\n"
+      "AICHOR_EXPERIMENT_ID=exp\n");
+  EXPECT_EQ(at(jobset, "spec", "coordinator"), nullptr);
+}
+
+TEST(Compile, ResourcesFollowTheManifest) {
+  const Json jobset = jobset_of(R"(  operator: pytorch
+  command: run
+  timeout: 1h 30m
+  activeDeadlineSeconds: 5
+  types:
+    worker:
+      count: 1
+      resources:
+        cpus: 4
+        ramRatio: 1.5
+        shmSizeGB: 8
+        accelerators: {gpu: {count: 2, type: gpu, product: Quadro-RTX-4000}}
+)");
+  const Json& job = *at(replicated_job(jobset, 0), "template", "spec");
+  EXPECT_EQ(int_or(at(job, "activeDeadlineSeconds")), 5400);
+  const Json& pod = *at(job, "template", "spec");
+  const Json& container = at(pod, "containers")->as_array().at(0);
+  EXPECT_EQ(to_text(*at(container, "resources")),
+            R"({"requests":{"cpu":"4","memory":"6Gi","nvidia.com/gpu":"2"},)"
+            R"("limits":{"cpu":"8","memory":"6Gi","nvidia.com/gpu":"2"}})");
+  EXPECT_EQ(to_text(*at(pod, "nodeSelector")), R"({"nvidia.com/gpu.product":"Quadro-RTX-4000"})");
+  EXPECT_EQ(to_text(*at(pod, "volumes")),
+            R"([{"emptyDir":{"medium":"Memory","sizeLimit":"8Gi"},"name":"dshm"}])");
+  EXPECT_EQ(to_text(*at(container, "command")), R"(["/bin/sh","-c","run"])");
+}
+
+TEST(Compile, AnExperimentOwnsWhatItBecomes) {
+  const Json jobset = jobset_of(
+      "  operator: jax\n  command: run\n  queue: gpus\n"
+      "  types: {worker: {count: 1, resources: {cpus: 0.5, memory: 1}}}\n");
+  EXPECT_EQ(to_text(*at(jobset, "metadata")),
+            R"({"name":"exp","namespace":"lab","labels":{"grapnel.dev/experiment":"exp",)"
+            R"("kueue.x-k8s.io/queue-name":"gpus"},"ownerReferences":[{"apiVersion":)"
+            R"("grapnel.dev/v1alpha1","kind":"Experiment","name":"exp","uid":"u-1",)"
+            R"("controller":true,"blockOwnerDeletion":true}]})");
+}
+
+}  // namespace
+}  // namespace grapnel::experiment

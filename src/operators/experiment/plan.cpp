@@ -1,0 +1,134 @@
+#include "operators/experiment/plan.h"
+
+#include <algorithm>
+
+#include "operators/experiment/compile.h"
+#include "operators/experiment/components.h"
+#include "operators/experiment/progress.h"
+
+namespace grapnel::experiment {
+namespace {
+
+using api::ExperimentStatus;
+using api::Phase;
+using runtime::Event;
+using runtime::ObjectRef;
+using runtime::Plan;
+
+ObjectRef ref(const api::Experiment& experiment) {
+  return {&kube::kinds::kExperiment, experiment.meta.key, experiment.meta.uid};
+}
+
+bool has_ended(const ExperimentStatus& status) {
+  return status.end_time.has_value();
+}
+
+void end(ExperimentStatus& status, Phase phase, std::string reason, std::string message, Time now) {
+  status.phase = phase;
+  status.reason = std::move(reason);
+  status.message = std::move(message);
+  status.end_time = now;
+}
+
+Plan after_end(const api::Experiment& experiment, Time now) {
+  Plan plan;
+  if (!experiment.spec.ttl_seconds_after_finished) return plan;
+  const Time due =
+      *experiment.status.end_time + seconds(*experiment.spec.ttl_seconds_after_finished);
+  if (due <= now) {
+    plan.add(runtime::Delete{ref(experiment)});
+  } else {
+    plan.look_again_in(due - now);
+  }
+  return plan;
+}
+
+bool is_ours(const api::JobSet& child, const api::Experiment& experiment) {
+  const auto* owner = child.meta.controller();
+  return owner != nullptr && owner->uid == experiment.meta.uid;
+}
+
+// Suspending the JobSet ends its pods and keeps all that can be read about them.
+void cancel(const Observed& o, Plan& plan, ExperimentStatus& status, Time now) {
+  if (o.child != nullptr && !o.child->is_suspended()) {
+    plan.add(runtime::Patch{.target = {&kube::kinds::kJobSet, o.child->meta.key, o.child->meta.uid},
+                            .body = JsonObject{{"spec", JsonObject{{"suspend", true}}}}});
+  }
+  const bool stopped = o.child == nullptr || std::ranges::all_of(o.pods, &api::Pod::is_finished);
+  if (stopped && (o.child == nullptr || o.child->is_suspended())) {
+    end(status, Phase::Cancelled, "Cancelled", "cancelled on request", now);
+  } else {
+    status.reason = "Cancelling";
+    status.message = "stopping its processes";
+  }
+}
+
+void follow(const Observed& o, ExperimentStatus& status, Time now) {
+  const auto& conditions = o.child->status.conditions;
+  if (api::is_condition_true(conditions, "Completed")) {
+    end(status, Phase::Succeeded, "Succeeded", "all processes ended well", now);
+    status.exit_code = 0;
+  } else if (const auto* failed = api::find_condition(conditions, "Failed");
+             failed != nullptr && failed->status == api::ConditionStatus::True) {
+    const Outcome outcome = failure_of(o, *failed);
+    end(status, Phase::Failed, outcome.reason, outcome.message, now);
+    status.exit_code = outcome.exit_code;
+  } else {
+    const Outcome outcome = progress_of(o, status.components);
+    status.phase = outcome.phase;
+    status.reason = outcome.reason;
+    status.message = outcome.message;
+  }
+}
+
+void announce(const Observed& o, const ExperimentStatus& status, Plan& plan) {
+  if (status.phase == o.experiment.status.phase || !status.phase) return;
+  const auto type = status.phase == Phase::Failed ? Event::Type::kWarning : Event::Type::kNormal;
+  plan.emit(ref(o.experiment), type, std::string(api::name_of(*status.phase)), status.message);
+}
+
+}  // namespace
+
+Plan plan(const Observed& o, Time now) {
+  const auto& experiment = o.experiment;
+  if (experiment.meta.is_being_deleted()) return {};
+  if (has_ended(experiment.status)) return after_end(experiment, now);
+
+  Plan plan;
+  ExperimentStatus status = experiment.status;
+  status.observed_generation = experiment.meta.generation;
+  if (!status.start_time) status.start_time = now;
+
+  const auto compiled = compile(experiment);
+  if (!compiled) {
+    end(status, Phase::Failed, "InvalidSpec", compiled.error().message, now);
+  } else if (o.child != nullptr && !is_ours(*o.child, experiment)) {
+    end(status, Phase::Failed, "NameTaken",
+        fmt::format("a {} of this name exists and belongs to somebody else; choose another name",
+                    compiled->kind->kind),
+        now);
+  } else {
+    status.components = components_of(o);
+    if (o.child != nullptr) status.restarts = o.child->status.restarts.value_or(0);
+    if (experiment.spec.cancel.value_or(false)) {
+      cancel(o, plan, status, now);
+    } else if (o.child != nullptr) {
+      follow(o, status, now);
+    } else if (status.child) {
+      end(status, Phase::Failed, "ChildDeleted",
+          fmt::format("its {} was deleted", status.child->kind), now);
+    } else {
+      plan.add(runtime::Create{compiled->kind, compiled->object});
+      status.child = api::ChildReference{compiled->kind->api_version(),
+                                         std::string(compiled->kind->kind), experiment.meta.name()};
+      status.phase = Phase::Pending;
+      status.reason = "Created";
+      status.message = "waiting for its processes to be created";
+    }
+  }
+  announce(o, status, plan);
+  plan.set_status(ref(experiment), api::encode(experiment.status), api::encode(status));
+  return plan;
+}
+
+}  // namespace grapnel::experiment

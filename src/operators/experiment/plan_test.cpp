@@ -1,0 +1,188 @@
+#include "operators/experiment/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+namespace grapnel::experiment {
+namespace {
+
+const Time kNow = *parse_time("2026-01-01T00:10:00Z");
+
+Json json(std::string_view text) {
+  return parse_json(text).value();
+}
+
+constexpr std::string_view kSpec =
+    R"({"operator":"jax","command":"x","types":{"worker":{"count":2,"resources":{"cpus":1,"ramRatio":1}}}})";
+
+struct Case {
+  std::string name;
+  std::string spec{kSpec};  // merged over by `spec_patch`
+  std::string spec_patch = "{}";
+  std::string status = R"({"startTime":"2026-01-01T00:00:00Z",
+      "child":{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet","name":"e"}})";
+  std::string child;                // status of the JobSet; "": there is none
+  std::string child_owner = "u-e";  // uid of its controller
+  bool child_suspended = false;
+  std::vector<std::string> pods;  // status of each
+  // Expected.
+  std::vector<std::string> writes;
+  std::string phase;
+  std::string message;
+  int64_t exit_code = -1;
+};
+
+class ExperimentPlan : public testing::TestWithParam<Case> {};
+
+TEST_P(ExperimentPlan, Answers) {
+  const Case& c = GetParam();
+  Json object = json(R"({"metadata":{"name":"e","namespace":"ns","uid":"u-e","generation":1}})");
+  Json spec = json(c.spec);
+  for (const auto& [key, value] : json(c.spec_patch).as_object()) spec.as_object()[key] = value;
+  object.as_object()["spec"] = spec;
+  object.as_object()["status"] = json(c.status);
+  const auto experiment = api::decode_resource<api::Experiment>(object);
+  ASSERT_TRUE(experiment) << experiment.error().message;
+  api::JobSet child;
+  Observed observed{.experiment = *experiment};
+  if (!c.child.empty()) {
+    child.meta.key = experiment->meta.key;
+    child.meta.uid = kube::Uid("u-child");
+    child.meta.owners.push_back({.uid = kube::Uid(c.child_owner), .controller = true});
+    child.spec.suspend = c.child_suspended;
+    child.status = api::decode<api::JobSetStatus>(json(c.child)).value();
+    observed.child = &child;
+  }
+  std::deque<api::Pod> pods;
+  for (const auto& status : c.pods) {
+    const std::string rank = std::to_string(pods.size());
+    Json pod =
+        json(R"({"metadata":{"namespace":"ns","labels":{"grapnel.dev/component":"worker"}}})");
+    pod.at("metadata").as_object()["name"] = "p" + rank;
+    pod.at("metadata").at("labels").as_object()[kRankLabel] = rank;
+    pod.as_object()["status"] = json(status);
+    pods.push_back(api::decode_pod(pod, {}).value());
+    observed.pods.push_back(&pods.back());
+  }
+
+  const runtime::Plan p = plan(observed, kNow);
+
+  std::vector<std::string> writes;
+  for (const auto& stage : p.stages) {
+    for (const auto& write : stage) {
+      runtime::Plan one;
+      one.add(write);
+      writes.push_back(runtime::describe(one));
+    }
+  }
+  EXPECT_EQ(writes, c.writes);
+  Json after = api::encode(experiment->status);
+  if (p.status) {
+    for (const auto& [key, value] : at(p.status->body, "status")->as_object()) {
+      after.as_object()[key] = value;
+    }
+  }
+  EXPECT_EQ(string_or(at(after, "phase")), c.phase);
+  EXPECT_EQ(string_or(at(after, "message")), c.message);
+  EXPECT_EQ(int_or(at(after, "exitCode"), -1), c.exit_code);
+}
+
+constexpr auto kReady = R"({"phase":"Running","conditions":[{"type":"Ready","status":"True"}]})";
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, ExperimentPlan,
+    testing::Values(
+        Case{.name = "CreatesWhatItCompilesTo",
+             .status = "{}",
+             .writes = {"create JobSet ns/e\n"},
+             .phase = "Pending",
+             .message = "waiting for its processes to be created"},
+        Case{.name = "RefusesAnInvalidSpecForGood",
+             .spec_patch = R"({"types":{"Worker":{}}})",
+             .status = "{}",
+             .phase = "Failed",
+             .message = "Experiment ns/e is invalid: spec.types.Worker: unknown type for operator "
+                        "'jax'"},
+        Case{.name = "LeavesAForeignJobSetAlone",
+             .status = "{}",
+             .child = "{}",
+             .child_owner = "somebody",
+             .phase = "Failed",
+             .message = "a JobSet of this name exists and belongs to somebody else; choose another "
+                        "name"},
+        Case{.name = "SaysWhyAPodWaits",
+             .child = "{}",
+             .pods = {R"({"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False",
+                 "reason":"Unschedulable","message":"0/1 nodes are available: 1 Insufficient cpu."}]})"},
+             .phase = "Pending",
+             .message = "0 of 2 processes are up; worker 0 waits: 0/1 nodes are available: 1 "
+                        "Insufficient cpu."},
+        Case{.name = "IsStartingWhileSomeAreUp",
+             .child = "{}",
+             .pods = {kReady, R"({"phase":"Pending"})"},
+             .phase = "Starting",
+             .message = "1 of 2 processes are up"},
+        Case{.name = "RunsWhenAllAreUp",
+             .child = "{}",
+             .pods = {kReady, kReady},
+             .phase = "Running",
+             .message = "2 of 2 processes are up"},
+        Case{.name = "SucceedsWithItsJobSet",
+             .child =
+                 R"({"conditions":[{"type":"Completed","status":"True","reason":"x","message":"",
+                 "lastTransitionTime":"2026-01-01T00:00:00Z"}]})",
+             .phase = "Succeeded",
+             .message = "all processes ended well",
+             .exit_code = 0},
+        Case{.name = "NamesTheProcessThatFailed",
+             .child = R"({"conditions":[{"type":"Failed","status":"True","reason":"FailedJobs",
+                 "message":"m","lastTransitionTime":"2026-01-01T00:00:00Z"}]})",
+             .pods = {R"({"phase":"Succeeded"})",
+                      R"({"phase":"Failed","containerStatuses":[{"name":"worker","state":
+                          {"terminated":{"exitCode":3,"reason":"Error"}}}]})"},
+             .phase = "Failed",
+             .message = "worker 1 ended with code 3",
+             .exit_code = 3},
+        Case{.name = "SaysThatTimeWasUp",
+             .spec_patch = R"({"timeout":"20s"})",
+             .child = R"({"conditions":[{"type":"Failed","status":"True",
+                 "reason":"FailJobSetFailurePolicyAction","message":"m",
+                 "lastTransitionTime":"2026-01-01T00:00:00Z"}]})",
+             .phase = "Failed",
+             .message = "ran longer than its time-out of 20s"},
+        Case{.name = "CancelSuspendsFirst",
+             .spec_patch = R"({"cancel":true})",
+             .child = "{}",
+             .pods = {kReady, kReady},
+             .writes = {"patch JobSet ns/e {\"spec\":{\"suspend\":true}}\n"},
+             .phase = "",
+             .message = "stopping its processes"},
+        Case{.name = "IsCancelledWhenAllHaveEnded",
+             .spec_patch = R"({"cancel":true})",
+             .child = "{}",
+             .child_suspended = true,
+             .phase = "Cancelled",
+             .message = "cancelled on request"},
+        Case{.name = "CancelledBeforeItBegan",
+             .spec_patch = R"({"cancel":true})",
+             .status = "{}",
+             .phase = "Cancelled",
+             .message = "cancelled on request"},
+        Case{.name = "FailsWhenItsJobSetIsTakenAway",
+             .phase = "Failed",
+             .message = "its JobSet was deleted"},
+        Case{.name = "StaysAsItEnded",
+             .status = R"({"phase":"Succeeded","message":"done","endTime":"2026-01-01T00:00:00Z"})",
+             .phase = "Succeeded",
+             .message = "done"},
+        Case{.name = "DeletesItselfAfterItsTimeToLive",
+             .spec_patch = R"({"ttlSecondsAfterFinished":60})",
+             .status = R"({"phase":"Succeeded","message":"done","endTime":"2026-01-01T00:00:00Z"})",
+             .writes = {"delete Experiment ns/e\n"},
+             .phase = "Succeeded",
+             .message = "done"}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace grapnel::experiment

@@ -1,0 +1,109 @@
+#include "operators/experiment/progress.h"
+
+#include <algorithm>
+
+#include "operators/experiment/components.h"
+
+namespace grapnel::experiment {
+namespace {
+
+using api::Phase;
+using api::Pod;
+
+int64_t pods_of(api::Operator op, const api::Component& component) {
+  return op == api::Operator::jobset ? component.count * component.completions.value_or(1)
+                                     : component.count;
+}
+
+// "worker 1", or the pod's own name where it has no rank.
+std::string name_of(const Pod& pod) {
+  const auto component = pod.meta.labels.get(kComponentLabel);
+  const auto rank = pod.meta.labels.get(kRankLabel);
+  if (component.empty() || rank.empty()) return pod.meta.name();
+  return fmt::format("{} {}", component, rank);
+}
+
+// Why a pod does not run: the scheduler's word, or that of a container which cannot start.
+std::string why_waiting(const Pod& pod) {
+  if (const auto* scheduled = pod.condition("PodScheduled");
+      scheduled != nullptr && !scheduled->is_true && !scheduled->message.empty()) {
+    return scheduled->message;
+  }
+  for (const auto& container : pod.containers) {
+    if (container.state != api::ContainerStatus::State::kWaiting || container.reason.empty()) {
+      continue;
+    }
+    return container.message.empty()
+               ? std::string(container.reason)
+               : fmt::format("{}: {}", container.reason.view(), container.message);
+  }
+  return "";
+}
+
+const api::ContainerStatus* failed_container(const Pod& pod) {
+  const auto found = std::ranges::find_if(pod.containers, [](const api::ContainerStatus& c) {
+    return c.state == api::ContainerStatus::State::kTerminated && c.exit_code != 0;
+  });
+  return found == pod.containers.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::vector<api::ComponentStatus> components_of(const Observed& o) {
+  api::Faults unused;
+  std::vector<api::ComponentStatus> components;
+  for (const auto& [name, component] : validate(o.experiment.spec, unused).named) {
+    api::ComponentStatus status{.name = name, .desired = pods_of(o.experiment.spec.op, component)};
+    for (const auto* pod : o.pods) {
+      if (pod->meta.labels.get(kComponentLabel) != name) continue;
+      if (pod->phase == Pod::Phase::kSucceeded) ++status.succeeded;
+      if (pod->phase == Pod::Phase::kFailed) ++status.failed;
+      if (pod->phase == Pod::Phase::kRunning && pod->ready) ++status.ready;
+    }
+    components.push_back(std::move(status));
+  }
+  return components;
+}
+
+Outcome progress_of(const Observed& o, const std::vector<api::ComponentStatus>& components) {
+  int64_t desired = 0;
+  int64_t up = 0;  // running, or done already
+  for (const auto& component : components) {
+    desired += component.desired;
+    up += component.ready + component.succeeded;
+  }
+  const std::string count = fmt::format("{} of {} processes are up", up, desired);
+  if (up >= desired) return {Phase::Running, "Running", count};
+  for (const auto* pod : o.pods) {
+    if (pod->is_finished() || pod->ready) continue;
+    if (const auto why = why_waiting(*pod); !why.empty()) {
+      return {up > 0 ? Phase::Starting : Phase::Pending, "Waiting",
+              fmt::format("{}; {} waits: {}", count, name_of(*pod), why)};
+    }
+  }
+  if (o.child->is_suspended()) return {Phase::Pending, "Suspended", "waiting to be admitted"};
+  return {o.pods.empty() ? Phase::Pending : Phase::Starting, "Starting", count};
+}
+
+Outcome failure_of(const Observed& o, const api::Condition& failed) {
+  // The only rule in what we compile is the one for the deadline.
+  if (failed.reason == "FailJobSetFailurePolicyAction") {
+    const auto limit = deadline_of(o.experiment.spec);
+    return {Phase::Failed, "DeadlineExceeded",
+            fmt::format("ran longer than its time-out of {}",
+                        limit ? format_age(*limit) : std::string("?"))};
+  }
+  for (const auto* pod : o.pods) {
+    if (pod->phase != Pod::Phase::kFailed) continue;
+    const auto* container = failed_container(*pod);
+    if (container == nullptr) continue;
+    std::string message = fmt::format("{} ended with code {}", name_of(*pod), container->exit_code);
+    if (!container->reason.empty() && container->reason.view() != "Error") {
+      message += fmt::format(" ({})", container->reason.view());
+    }
+    return {Phase::Failed, "ProcessFailed", std::move(message), container->exit_code};
+  }
+  return {Phase::Failed, failed.reason, failed.message};
+}
+
+}  // namespace grapnel::experiment
