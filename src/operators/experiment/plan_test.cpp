@@ -47,11 +47,12 @@ TEST_P(ExperimentPlan, Answers) {
   api::JobSet child;
   Observed observed{.experiment = *experiment};
   if (!c.child.empty()) {
-    child.meta.key = experiment->meta.key;
-    child.meta.uid = kube::Uid("u-child");
-    child.meta.owners.push_back({.uid = kube::Uid(c.child_owner), .controller = true});
-    child.spec.suspend = c.child_suspended;
-    child.status = api::decode<api::JobSetStatus>(json(c.child)).value();
+    Json text = json(R"({"metadata":{"name":"e","namespace":"ns","uid":"u-child","ownerReferences":
+        [{"kind":"Experiment","name":"e","controller":true}]},"spec":{"replicatedJobs":[]}})");
+    text.at("metadata").at("ownerReferences").at(0).as_object()["uid"] = c.child_owner;
+    text.at("spec").as_object()["suspend"] = c.child_suspended;
+    text.as_object()["status"] = json(c.child);
+    child = api::decode_jobset(text).value();
     observed.child = &child;
   }
   std::deque<api::Pod> pods;
