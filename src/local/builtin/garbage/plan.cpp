@@ -1,0 +1,102 @@
+#include "local/builtin/garbage/plan.h"
+
+#include <algorithm>
+
+namespace grapnel::local {
+namespace {
+
+using runtime::Delete;
+using runtime::ObjectRef;
+using runtime::Patch;
+using runtime::Plan;
+
+constexpr std::string_view kForeground = "foregroundDeletion";
+constexpr std::string_view kOrphan = "orphan";
+// A kind that is quiet tells its version by a bookmark only.
+constexpr seconds kLookAgain{1};
+
+ObjectRef ref(const kube::Kind* kind, const kube::Meta& meta) {
+  return {kind, meta.key, meta.uid};
+}
+
+bool has_finalizer(const kube::Meta& meta, std::string_view name) {
+  return std::ranges::any_of(meta.finalizers, [&](const Interned& f) { return f.view() == name; });
+}
+
+Patch without_finalizer(const GarbageObserved& o, std::string_view name) {
+  JsonArray others;
+  for (const auto& finalizer : o.meta.finalizers) {
+    if (finalizer.view() != name) others.emplace_back(finalizer.view());
+  }
+  return {.target = ref(o.kind, o.meta),
+          .body = JsonObject{{"metadata", JsonObject{{"finalizers", std::move(others)}}}},
+          .if_version = o.meta.resource_version};
+}
+
+// The object without the owners that `gone` says.
+template <class Gone>
+Patch without_owners(const kube::Kind* kind, const kube::Meta& meta, Gone gone) {
+  JsonArray kept;
+  for (size_t i = 0; i < meta.owners.size(); ++i) {
+    const auto& owner = meta.owners[i];
+    if (gone(i, owner)) continue;
+    JsonObject entry{{"apiVersion", owner.api_version.view()},
+                     {"kind", owner.kind.view()},
+                     {"name", owner.name},
+                     {"uid", owner.uid.text()}};
+    if (owner.controller) entry["controller"] = true;
+    kept.push_back(std::move(entry));
+  }
+  return {.target = ref(kind, meta),
+          .body = JsonObject{{"metadata", JsonObject{{"ownerReferences", std::move(kept)}}}},
+          .if_version = meta.resource_version};
+}
+
+Plan delete_dependents_first(const GarbageObserved& o) {
+  Plan plan;
+  for (const auto& dependent : o.dependents) {
+    if (!dependent.meta->is_being_deleted()) {
+      plan.add(Delete{ref(dependent.kind, *dependent.meta), Delete::Propagation::kForeground});
+    }
+  }
+  if (o.dependents.empty()) plan.add(without_finalizer(o, kForeground));
+  return plan;
+}
+
+Plan set_dependents_free(const GarbageObserved& o) {
+  Plan plan;
+  for (const auto& dependent : o.dependents) {
+    plan.add(without_owners(dependent.kind, *dependent.meta,
+                            [&](size_t, const auto& owner) { return owner.uid == o.meta.uid; }));
+  }
+  if (o.dependents.empty()) plan.add(without_finalizer(o, kOrphan));
+  return plan;
+}
+
+}  // namespace
+
+Plan plan(const GarbageObserved& o) {
+  if (o.meta.is_being_deleted()) {
+    if (has_finalizer(o.meta, kOrphan)) return set_dependents_free(o);
+    if (has_finalizer(o.meta, kForeground)) return delete_dependents_first(o);
+    return {};
+  }
+  Plan plan;
+  if (o.owners.empty()) return plan;
+  const auto count = [&](OwnerState state) { return std::ranges::count(o.owners, state); };
+  if (count(OwnerState::kUnknown) > 0) {
+    plan.look_again_in(kLookAgain);
+  } else if (count(OwnerState::kPresent) == 0) {
+    // With an owner that waits for us, what we own goes before us in turn.
+    const bool waited_for = count(OwnerState::kWaiting) > 0;
+    plan.add(Delete{ref(o.kind, o.meta), waited_for ? Delete::Propagation::kForeground
+                                                    : Delete::Propagation::kBackground});
+  } else if (count(OwnerState::kPresent) < static_cast<std::ptrdiff_t>(o.owners.size())) {
+    plan.add(without_owners(o.kind, o.meta, [&](size_t i, const auto&) {
+      return o.owners[i] != OwnerState::kPresent;
+    }));
+  }
+  return plan;
+}
+
+}  // namespace grapnel::local

@@ -1,0 +1,32 @@
+// Garbage collection by owner: what belongs to something that is gone goes too.
+#pragma once
+
+#include <vector>
+
+#include "kube/kind.h"
+#include "kube/meta.h"
+#include "runtime/plan.h"
+
+namespace grapnel::local {
+
+enum class OwnerState {
+  kPresent,
+  kAbsent,
+  kUnknown,  // our view of its kind is older than the object: it may exist
+  kWaiting,  // being deleted in the foreground: waits for what it owns
+};
+
+struct GarbageObserved {
+  const kube::Kind* kind = nullptr;
+  const kube::Meta& meta;
+  std::vector<OwnerState> owners;  // one for each of meta.owners
+  struct Dependent {
+    const kube::Kind* kind = nullptr;
+    const kube::Meta* meta = nullptr;
+  };
+  std::vector<Dependent> dependents;  // all that name this object as an owner
+};
+
+runtime::Plan plan(const GarbageObserved& observed);
+
+}  // namespace grapnel::local
