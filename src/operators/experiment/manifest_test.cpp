@@ -63,54 +63,54 @@ INSTANTIATE_TEST_SUITE_P(
               "  found    Worker\n"
               "  allowed  worker   (lower case)"},
         Wrong{"OtherKind", "AIchorManifest", "Manifest",
-              "m.yaml:1:7: kind: Unsupported value: \"Manifest\": supported values: "
+              "m.yaml:1:1: kind: Unsupported value: \"Manifest\": supported values: "
               "\"AIchorManifest\"\n"
               "  found    Manifest\n"
               "  allowed  AIchorManifest"},
         Wrong{"OldVersion", "0.2.3", "0.1.9",
-              "m.yaml:2:13: apiVersion: Unsupported value: \"0.1.9\": supported values: \"0.2.x\"\n"
+              "m.yaml:2:1: apiVersion: Unsupported value: \"0.1.9\": supported values: \"0.2.x\"\n"
               "  found    0.1.9\n"
               "  allowed  0.2.x"},
         Wrong{"UnknownOperator", "operator: jax", "operator: jaks",
-              "m.yaml:4:13: spec.operator: Unsupported value: \"jaks\": supported values: "
+              "m.yaml:4:3: spec.operator: Unsupported value: \"jaks\": supported values: "
               "\"kuberay\", \"jax\", \"pytorch\", \"xgboost\", \"jobset\", \"elastic\"\n"
               "  found    jaks\n"
               "  allowed  kuberay, jax, pytorch, xgboost, jobset, elastic"},
         Wrong{
             "NoWorkers", "count: 2", "count: 0",
-            "m.yaml:9:14: spec.types.worker.count: Invalid value: \"0\": at least 1 worker must be "
+            "m.yaml:9:7: spec.types.worker.count: Invalid value: \"0\": at least 1 worker must be "
             "set"},
         Wrong{
             "NegativeCount", "count: 2", "count: -1",
-            "m.yaml:9:14: spec.types.worker.count: Invalid value: \"-1\": must be greater than or "
+            "m.yaml:9:7: spec.types.worker.count: Invalid value: \"-1\": must be greater than or "
             "equal to 0\n"
-            "m.yaml:9:14: spec.types.worker.count: Invalid value: \"-1\": at least 1 worker must "
+            "m.yaml:9:7: spec.types.worker.count: Invalid value: \"-1\": at least 1 worker must "
             "be "
             "set"},
         Wrong{"QuotedCount", "count: 2", "count: \"2\"",
-              "m.yaml:9:14: spec.types.worker.count: Invalid value: \"2\": must be an integer\n"
+              "m.yaml:9:7: spec.types.worker.count: Invalid value: \"2\": must be an integer\n"
               "  found    \"2\"\n"
               "  allowed  an integer"},
         Wrong{"MemoryTwice", "ramRatio: 2", "ramRatio: 2\n        memory: 4",
-              "m.yaml:13:17: spec.types.worker.resources.memory: Forbidden: ramRatio and memory "
+              "m.yaml:13:9: spec.types.worker.resources.memory: Forbidden: ramRatio and memory "
               "exclude each other; keep one of them"},
         Wrong{"NoMemory", "        ramRatio: 2\n", "",
-              "m.yaml:11:9: spec.types.worker.resources.ramRatio: Required value"},
+              "m.yaml:10:7: spec.types.worker.resources.ramRatio: Required value"},
         Wrong{"MisspelledField", "command:", "comand:",
               "m.yaml:6:3: spec.comand: unknown field \"comand\", did you mean \"command\"?\n"
               "  found    comand\n"
               "  allowed  operator, image, command, types, timeout, activeDeadlineSeconds, env, "
               "tensorboard, debug, storage, rayVersion, queue, priorityClass, backoffLimit, "
               "ttlSecondsAfterFinished, cancel\n"
-              "m.yaml:4:3: spec.command: Required value"},
+              "m.yaml:3:1: spec.command: Required value"},
         Wrong{"BadTimeout", "image: image", "image: image\n  timeout: 5h 1w",
-              "m.yaml:6:12: spec.timeout: Invalid value: \"5h 1w\": must be weeks, days, hours, "
+              "m.yaml:6:3: spec.timeout: Invalid value: \"5h 1w\": must be weeks, days, hours, "
               "minutes and seconds in that order, such as \"1w 2d 5h 6m 20s\" or \"90m\""},
         Wrong{"ReservedName", "image: image", "image: image\n  env: {RANK: \"1\"}",
               "m.yaml:6:9: spec.env.RANK: Forbidden: the name is reserved; Grapnel sets it"},
         Wrong{
             "CompletionsOfAWorker", "count: 2", "completions: 3",
-            "m.yaml:9:20: spec.types.worker.completions: Forbidden: only the jobset operator takes "
+            "m.yaml:9:7: spec.types.worker.completions: Forbidden: only the jobset operator takes "
             "it"}),
     [](const auto& info) { return info.param.name; });
 

@@ -39,7 +39,8 @@ TEST_P(ExperimentPlan, Answers) {
   const Case& c = GetParam();
   Json object = json(R"({"metadata":{"name":"e","namespace":"ns","uid":"u-e","generation":1}})");
   Json spec = json(c.spec);
-  for (const auto& [key, value] : json(c.spec_patch).as_object()) spec.as_object()[key] = value;
+  const Json changes = json(c.spec_patch);
+  for (const auto& [key, value] : changes.as_object()) spec.as_object()[key] = value;
   object.as_object()["spec"] = spec;
   object.as_object()["status"] = json(c.status);
   const auto experiment = api::decode_resource<api::Experiment>(object);
