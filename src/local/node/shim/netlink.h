@@ -1,0 +1,36 @@
+// As much of rtnetlink as a bridge with pods on it needs. A Netlink acts on the network namespace it
+// was opened in, wherever its process goes afterwards.
+#pragma once
+
+#include <cstdint>
+
+#include "local/node/shim/util.h"
+
+namespace grapnel::local::shim {
+
+class Netlink {
+ public:
+  Netlink() = default;
+  Netlink(const Netlink&) = delete;
+  Netlink& operator=(const Netlink&) = delete;
+  ~Netlink();
+  bool open();
+
+  int index_of(const char* link);  // 0: there is none
+  bool add_bridge(const char* name);
+  // A pair: `name` here, a port of the bridge and up; `peer` in the namespace of process `pid`.
+  bool add_veth(const char* name, const char* bridge, const char* peer, int pid);
+  bool set_up(const char* link);
+  bool add_address(const char* link, const char* address, unsigned prefix);
+  bool remove_address(const char* link, const char* address, unsigned prefix);
+  bool add_default_route(const char* gateway);
+
+ private:
+  struct Request;
+  bool ask(Request& request);
+  bool address(const char* link, const char* address, unsigned prefix, bool add);
+  int fd_ = -1;
+  uint32_t sequence_ = 0;
+};
+
+}  // namespace grapnel::local::shim
