@@ -1,10 +1,25 @@
 # grapnel_module(NAME DEPENDS lib…): the library grapnel_NAME of all sources below src/NAME, and, where
-# tests are built, the program NAME_test of its *_test.cpp files.
-function(grapnel_module name)
+# tests are built, the program NAME_test of its *_test.cpp files. NAME may be a folder inside another
+# (local/node: the library grapnel_local_node); name it first, and the other leaves it out. So it does
+# with folders given to grapnel_leave_out.
+define_property(GLOBAL PROPERTY GRAPNEL_TAKEN BRIEF_DOCS "Folders that have a library of their own")
+
+function(grapnel_leave_out folder)
+  set_property(GLOBAL APPEND PROPERTY GRAPNEL_TAKEN ${CMAKE_SOURCE_DIR}/src/${folder})
+endfunction()
+
+function(grapnel_module path)
   cmake_parse_arguments(MODULE "" "" "DEPENDS" ${ARGN})
-  set(folder ${CMAKE_SOURCE_DIR}/src/${name})
+  string(REPLACE "/" "_" name ${path})
+  set(folder ${CMAKE_SOURCE_DIR}/src/${path})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${folder}/*.h)
+  get_property(taken GLOBAL PROPERTY GRAPNEL_TAKEN)
+  foreach(other IN LISTS taken)
+    list(FILTER sources EXCLUDE REGEX "^${other}/")
+    list(FILTER headers EXCLUDE REGEX "^${other}/")
+  endforeach()
+  grapnel_leave_out(${path})
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -45,7 +46,7 @@ void answer(int client, const int* fds, size_t count, bool ok) {
 
 void give_namespaces(int client, const Config& config) {
   int fds[2] = {open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), -1};
-  if (config.outer_user != 0) fds[1] = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+  if ((config.namespaces & CLONE_NEWUSER) != 0) fds[1] = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
   const bool ok = fds[0] >= 0 || failed("opening /proc/self/ns/net");
   answer(client, fds, fds[1] >= 0 ? 2 : 1, ok);
   for (const int fd : fds) {

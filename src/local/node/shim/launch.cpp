@@ -20,6 +20,7 @@
 #include "local/node/shim/config.h"
 #include "local/node/shim/container.h"
 #include "local/node/shim/netlink.h"
+#include "local/node/shim/remove_tree.h"
 #include "local/node/shim/supervisor.h"
 #include "local/node/shim/util.h"
 
@@ -216,6 +217,12 @@ void serve_pod(const Config& c, int listener) {
 
 int launch_pod(std::string_view config) {
   return launch(decode(config), set_up_pod, serve_pod);
+}
+
+int sweep(std::string_view config) {
+  const Config c = decode(config);
+  const bool ok = c.directory != nullptr && remove_tree(AT_FDCWD, c.directory);
+  return report(c, ok ? "ok" : failure(), ok ? 0 : 1);
 }
 
 int launch_anchor(std::string_view config) {

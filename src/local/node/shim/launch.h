@@ -9,5 +9,7 @@ namespace grapnel::local::shim {
 int launch_pod(std::string_view config);
 // `grapnel-shim anchor`: the same for the process that holds the cluster's network.
 int launch_anchor(std::string_view config);
+// `grapnel-shim sweep`: removes a directory and all in it, whatever a pod did to its permissions.
+int sweep(std::string_view config);
 
 }  // namespace grapnel::local::shim

@@ -1,5 +1,5 @@
 // grapnel-shim: a program of its own so that a pod costs little memory. Started by grapnel only:
-//   grapnel-shim pod|anchor CONFIG_FD [what ps shall show]
+//   grapnel-shim pod|anchor|sweep CONFIG_FD [what ps shall show]
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -17,5 +17,6 @@ int main(int count, char** arguments) {
   Buffer config;
   if (!read_all(atoi(arguments[2]), config)) return 65;
   const std::string_view role = arguments[1];
+  if (role == "sweep") return sweep(config.view());
   return role == "anchor" ? launch_anchor(config.view()) : launch_pod(config.view());
 }

@@ -1,0 +1,160 @@
+#include "local/node/sandbox.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/strings.h"
+#include "local/node/fd.h"
+
+namespace grapnel::local {
+namespace {
+
+constexpr int kAll = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET;
+
+bool put(const char* path, const char* text) {
+  const Fd fd(open(path, O_WRONLY | O_CLOEXEC));
+  return fd && write(fd.get(), text, strlen(text)) == static_cast<ssize_t>(strlen(text));
+}
+
+// Some systems let anyone make a user namespace, but give no rights in it: so use one, too.
+bool can_isolate(bool with_user) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const unsigned user = geteuid();
+    if (unshare(kAll | (with_user ? CLONE_NEWUSER : 0)) != 0) _exit(1);
+    if (with_user) {
+      char map[32];
+      snprintf(map, sizeof map, "0 %u 1", user);
+      if (!put("/proc/self/setgroups", "deny") || !put("/proc/self/uid_map", map)) _exit(1);
+    }
+    _exit(mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0 ? 0 : 1);
+  }
+  int status = 1;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return child > 0 && status == 0;
+}
+
+std::string what_forbids() {
+  const auto value = [](const char* path) {
+    const auto text = read_file(path);
+    return text ? std::string(trim(*text)) : std::string();
+  };
+  if (value("/proc/sys/user/max_user_namespaces") == "0") {
+    return "user namespaces are switched off (sysctl user.max_user_namespaces is 0)";
+  }
+  if (value("/proc/sys/kernel/unprivileged_userns_clone") == "0") {
+    return "user namespaces are kept to root (sysctl kernel.unprivileged_userns_clone is 0)";
+  }
+  if (value("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1") {
+    return "AppArmor forbids user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns "
+           "is 1)";
+  }
+  return "this system forbids namespaces (inside a container: start it with --privileged or "
+         "--security-opt seccomp=unconfined)";
+}
+
+}  // namespace
+
+IsolationFound find_isolation() {
+  if (geteuid() == 0 && can_isolate(false)) return {.isolation = Isolation::kRoot, .why = ""};
+  if (can_isolate(true)) return {.isolation = Isolation::kUser, .why = ""};
+  return {.isolation = Isolation::kNone, .why = what_forbids()};
+}
+
+std::string full_name(const PodSpec& pod) {
+  if (pod.subdomain.empty()) return pod.hostname;
+  return fmt::format("{}.{}.{}.svc.{}", pod.hostname, pod.subdomain, pod.name_space,
+                     kClusterDomain);
+}
+
+std::string hosts_file(const PodSpec& pod, std::string_view address) {
+  std::string text =
+      "127.0.0.1\tlocalhost\n"
+      "::1\tlocalhost ip6-localhost ip6-loopback\n"
+      "fe00::0\tip6-localnet\n"
+      "fe00::0\tip6-mcastprefix\n"
+      "fe00::1\tip6-allnodes\n"
+      "fe00::2\tip6-allrouters\n";
+  const std::string name = full_name(pod);
+  text += name == pod.hostname ? fmt::format("{}\t{}\n", address, name)
+                               : fmt::format("{}\t{}\t{}\n", address, name, pod.hostname);
+  for (const HostAlias& alias : pod.host_aliases) {
+    text += fmt::format("{}\t{}\n", alias.address, join(alias.names, "\t"));
+  }
+  return text;
+}
+
+std::string resolv_conf(const PodSpec& pod, std::string_view dns_address) {
+  if (pod.resolv_conf) return *pod.resolv_conf;
+  return fmt::format("search {0}.svc.{1} svc.{1} {1}\nnameserver {2}\noptions ndots:5\n",
+                     pod.name_space, kClusterDomain, dns_address);
+}
+
+Result<> make_directory(const std::string& path, unsigned mode) {
+  if (mkdir(path.c_str(), mode) == 0) {
+    // The mode is meant as it is said, whatever the umask.
+    chmod(path.c_str(), mode);
+    return {};
+  }
+  if (errno == EEXIST) return {};
+  const size_t slash = path.rfind('/');
+  if (errno != ENOENT || slash == 0 || slash == std::string::npos) {
+    return fail(Reason::kSystem, "making {}: {}", path, strerror(errno));
+  }
+  if (auto parent = make_directory(path.substr(0, slash), mode & 0777U); !parent) return parent;
+  if (mkdir(path.c_str(), mode) != 0 && errno != EEXIST) {
+    return fail(Reason::kSystem, "making {}: {}", path, strerror(errno));
+  }
+  chmod(path.c_str(), mode);
+  return {};
+}
+
+Result<> write_file(const std::string& path, std::string_view text, unsigned mode) {
+  const Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+  if (!fd) return fail(Reason::kSystem, "writing {}: {}", path, strerror(errno));
+  while (!text.empty()) {
+    const ssize_t done = write(fd.get(), text.data(), text.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return fail(Reason::kSystem, "writing {}: {}", path, strerror(errno));
+    text.remove_prefix(static_cast<size_t>(done));
+  }
+  fchmod(fd.get(), mode);
+  return {};
+}
+
+Result<std::string> read_file(const std::string& path) {
+  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return fail(Reason::kNotFound, "reading {}: {}", path, strerror(errno));
+  std::string text;
+  char chunk[4096];
+  while (true) {
+    const ssize_t got = read(fd.get(), chunk, sizeof chunk);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(Reason::kSystem, "reading {}: {}", path, strerror(errno));
+    if (got == 0) return text;
+    text.append(chunk, static_cast<size_t>(got));
+  }
+}
+
+Result<> prepare_pod_directory(const std::string& directory, const PodSpec& pod,
+                               std::string_view address, std::string_view dns_address) {
+  if (auto made = make_directory(directory + "/shm", 0755); !made) return made;
+  // Secrets of the pod lie below it.
+  chmod(directory.c_str(), 0700);
+  if (auto done = write_file(directory + "/hosts", hosts_file(pod, address), 0644); !done) {
+    return done;
+  }
+  if (auto done = write_file(directory + "/hostname", pod.hostname + "\n", 0644); !done) {
+    return done;
+  }
+  return write_file(directory + "/resolv.conf", resolv_conf(pod, dns_address), 0644);
+}
+
+}  // namespace grapnel::local

@@ -1,0 +1,9 @@
+// rm -rf that stays on one file system and does not mind closed directories.
+#pragma once
+
+namespace grapnel::local::shim {
+
+// True when it is gone, also when it was not there.
+bool remove_tree(int parent, const char* name);
+
+}  // namespace grapnel::local::shim
