@@ -6,6 +6,7 @@ target_include_directories(grapnel-shim PRIVATE ${CMAKE_SOURCE_DIR}/src)
 # Every pod has one, so it is small: static, and without the C++ library. Sanitizers, which the rest may
 # be built with, are left out: they need that library.
 set_target_properties(grapnel-shim PROPERTIES
+  RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
   COMPILE_OPTIONS "-Wall;-Wextra;-Wpedantic;-Wshadow;-Werror;-Os;-fno-exceptions;-fno-rtti;-fno-threadsafe-statics;-fno-stack-protector;-ffunction-sections;-fdata-sections;-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/="
   LINK_OPTIONS "-static;-nostdlib++;-Wl,--gc-sections;-s")
 
@@ -14,7 +15,7 @@ function(grapnel_embed_shim path)
   string(REPLACE "/" "_" name ${path})
   set(source ${CMAKE_SOURCE_DIR}/src/${path}/shim_image.cpp)
   set_source_files_properties(${source} PROPERTIES
-    COMPILE_DEFINITIONS "GRAPNEL_SHIM_FILE=\"$<TARGET_FILE:grapnel-shim>\""
-    OBJECT_DEPENDS $<TARGET_FILE:grapnel-shim>)
+    COMPILE_DEFINITIONS "GRAPNEL_SHIM_FILE=\"${CMAKE_BINARY_DIR}/grapnel-shim\""
+    OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/grapnel-shim)
   add_dependencies(grapnel_${name} grapnel-shim)
 endfunction()

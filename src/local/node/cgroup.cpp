@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 
+#include "base/files.h"
 #include "base/strings.h"
 #include "local/node/fd.h"
 #include "local/node/sandbox.h"

@@ -18,7 +18,7 @@ struct Connection::Impl {
   asio::posix::stream_descriptor socket;
 };
 
-Connection::Connection(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Connection::Connection(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Connection::~Connection() = default;
 
 Result<std::unique_ptr<Connection>> Connection::open(Executor executor,
@@ -31,12 +31,12 @@ Result<std::unique_ptr<Connection>> Connection::open(Executor executor,
   // The name of a socket is at most 108 bytes: go through the open directory.
   const std::string path = fmt::format("/proc/self/fd/{}/{}", folder.get(), shim::kSocketName);
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  if (!socket || connect(socket.get(), reinterpret_cast<const sockaddr*>(&address),
-                         sizeof address) != 0) {
+  if (!socket ||
+      connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return fail(Reason::kTransport, "connecting to the shim in {}: {}", directory, strerror(errno));
   }
   return std::unique_ptr<Connection>(
-      new Connection(std::make_unique<Impl>(executor, socket.release())));
+      new Connection(std::make_shared<Impl>(executor, socket.release())));
 }
 
 Result<> Connection::send(std::string_view bytes, const std::vector<int>& fds) {
@@ -63,6 +63,7 @@ Result<> Connection::send(std::string_view bytes, const std::vector<int>& fds) {
 }
 
 Task<std::optional<Connection::Packet>> Connection::receive() {
+  const auto impl = impl_;
   static char bytes[shim::kLargestMessage];  // nothing waits between filling and copying it
   while (true) {
     iovec part{.iov_base = bytes, .iov_len = sizeof bytes};
@@ -72,11 +73,11 @@ Task<std::optional<Connection::Packet>> Connection::receive() {
     message.msg_iovlen = 1;
     message.msg_control = control;
     message.msg_controllen = sizeof control;
-    const ssize_t got = recvmsg(impl_->socket.native_handle(), &message,
-                                MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    const ssize_t got =
+        recvmsg(impl->socket.native_handle(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) {
-      const auto [error] = co_await impl_->socket.async_wait(
+      const auto [error] = co_await impl->socket.async_wait(
           asio::posix::stream_descriptor::wait_read, asio::as_tuple(asio::use_awaitable));
       if (error) throw boost::system::system_error(error);
       continue;

@@ -29,8 +29,8 @@ class Connection {
 
  private:
   struct Impl;
-  explicit Connection(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Connection(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;  // a Task that still waits has its part in it
 };
 
 }  // namespace grapnel::local

@@ -17,10 +17,10 @@ constexpr uint64_t mask(std::initializer_list<int> capabilities) {
 }
 
 // What containerd leaves to a container that asks for nothing.
-constexpr uint64_t kDefaultCapabilities = mask(
-    {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_KILL, CAP_SETGID, CAP_SETUID,
-     CAP_SETPCAP, CAP_NET_BIND_SERVICE, CAP_NET_RAW, CAP_SYS_CHROOT, CAP_MKNOD, CAP_AUDIT_WRITE,
-     CAP_SETFCAP});
+constexpr uint64_t kDefaultCapabilities =
+    mask({CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_KILL, CAP_SETGID, CAP_SETUID,
+          CAP_SETPCAP, CAP_NET_BIND_SERVICE, CAP_NET_RAW, CAP_SYS_CHROOT, CAP_MKNOD,
+          CAP_AUDIT_WRITE, CAP_SETFCAP});
 
 template <class Spec>
 void encode_program(shim::Writer<std::string>& writer, const Spec& spec) {
@@ -40,10 +40,14 @@ Time time_of(uint64_t nanoseconds) {
 
 ContainerState state_of(uint64_t number) {
   switch (static_cast<shim::State>(number)) {
-    case shim::State::kStarting: return ContainerState::kStarting;
-    case shim::State::kRunning: return ContainerState::kRunning;
-    case shim::State::kExited: return ContainerState::kExited;
-    case shim::State::kFailedToStart: return ContainerState::kFailedToStart;
+    case shim::State::kStarting:
+      return ContainerState::kStarting;
+    case shim::State::kRunning:
+      return ContainerState::kRunning;
+    case shim::State::kExited:
+      return ContainerState::kExited;
+    case shim::State::kFailedToStart:
+      return ContainerState::kFailedToStart;
   }
   return ContainerState::kLost;
 }
@@ -95,17 +99,38 @@ ContainerStatus decode_status(std::string_view fields) {
   shim::FieldValue value;
   while (reader.next(value)) {
     switch (value.field) {
-      case Field::kContainer: status.name = value.text; break;
-      case Field::kAttempt: status.attempt = value.number(); break;
-      case Field::kState: status.state = state_of(value.number()); break;
-      case Field::kHostPid: status.host_pid = static_cast<int>(value.number()); break;
-      case Field::kStartedAt: status.started_at = time_of(value.number()); break;
-      case Field::kFinishedAt: status.finished_at = time_of(value.number()); break;
-      case Field::kExitCode: status.exit_code = static_cast<int>(value.number()); break;
-      case Field::kExitSignal: status.exit_signal = static_cast<int>(value.number()); break;
-      case Field::kOutOfMemory: status.out_of_memory = value.number() != 0; break;
-      case Field::kError: status.error = value.text; break;
-      default: break;
+      case Field::kContainer:
+        status.name = value.text;
+        break;
+      case Field::kAttempt:
+        status.attempt = value.number();
+        break;
+      case Field::kState:
+        status.state = state_of(value.number());
+        break;
+      case Field::kHostPid:
+        status.host_pid = static_cast<int>(value.number());
+        break;
+      case Field::kStartedAt:
+        status.started_at = time_of(value.number());
+        break;
+      case Field::kFinishedAt:
+        status.finished_at = time_of(value.number());
+        break;
+      case Field::kExitCode:
+        status.exit_code = static_cast<int>(value.number());
+        break;
+      case Field::kExitSignal:
+        status.exit_signal = static_cast<int>(value.number());
+        break;
+      case Field::kOutOfMemory:
+        status.out_of_memory = value.number() != 0;
+        break;
+      case Field::kError:
+        status.error = value.text;
+        break;
+      default:
+        break;
     }
   }
   return status;

@@ -136,7 +136,8 @@ Task<Result<int>> launch(Launch what) {
   const Child child{*started};
   const std::string report = co_await read_to_end(std::move(read_end));
   if (!report.starts_with("ok")) {
-    co_return fail(Reason::kSystem, "{}", report.empty() ? "the shim ended without a word" : report);
+    co_return fail(Reason::kSystem, "{}",
+                   report.empty() ? "the shim ended without a word" : report);
   }
   int pid = 0;
   if (report.size() > 3) std::from_chars(report.data() + 3, report.data() + report.size(), pid);

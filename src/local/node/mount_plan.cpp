@@ -10,6 +10,7 @@
 #include <array>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "base/strings.h"
@@ -20,11 +21,13 @@ namespace {
 using shim::MountKind;
 
 // Not the host's in any container.
-constexpr std::array<std::string_view, 6> kOwn = {"/proc", "/sys", "/dev", "/tmp", "/run", "/var/tmp"};
+constexpr std::array<std::string_view, 6> kOwn = {"/proc", "/sys", "/dev",
+                                                  "/tmp",  "/run", "/var/tmp"};
 // File systems that hold files of the kind an image would.
 constexpr std::array<std::string_view, 20> kReal = {
-    "ext2", "ext3",  "ext4",   "xfs",  "btrfs",   "zfs",  "bcachefs", "f2fs",   "jfs", "reiserfs",
-    "nfs",  "nfs4",  "cifs",   "9p",   "virtiofs", "vfat", "exfat",    "fuseblk", "squashfs", "erofs"};
+    "ext2",     "ext3", "ext4",     "xfs",     "btrfs",    "zfs",  "bcachefs",
+    "f2fs",     "jfs",  "reiserfs", "nfs",     "nfs4",     "cifs", "9p",
+    "virtiofs", "vfat", "exfat",    "fuseblk", "squashfs", "erofs"};
 // More steps than this for one directory would cost more time than the private layer is worth.
 constexpr size_t kMostEntries = 300;
 
@@ -99,7 +102,8 @@ class Planner {
   }
 
   // In a user namespace a directory with mounts below it cannot be the lower one of an overlay: it
-  // would uncover what those mounts hide. So such a directory is made anew and filled entry by entry.
+  // would uncover what those mounts hide. So such a directory is made anew and filled entry by
+  // entry.
   void folder_by_folder() {
     step({.kind = MountKind::kBind, .target = "/", .source = plan_.root});
     layered_.emplace_back("/");
@@ -123,8 +127,11 @@ class Planner {
                 .flags = MS_RDONLY,
                 .may_fail = true});
           break;
-        case HostEntry::Kind::kDirectory: one_folder(path, entry); break;
-        case HostEntry::Kind::kOther: break;
+        case HostEntry::Kind::kDirectory:
+          one_folder(path, entry);
+          break;
+        case HostEntry::Kind::kOther:
+          break;
       }
     }
   }
@@ -191,8 +198,8 @@ class Planner {
           .type = "sysfs",
           .flags = kSafe | (container_.privileged ? 0U : MS_RDONLY)});
     if (!container_.privileged && input_.isolation == Isolation::kRoot) {
-      for (const char* path : {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
-                               "/proc/sysrq-trigger"}) {
+      for (const char* path :
+           {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}) {
         step({.kind = MountKind::kBind,
               .target = path,
               .source = path,
@@ -294,13 +301,12 @@ class Planner {
   }
 
   void asked_for() {
-    std::vector<const Mount*> sorted;
-    for (const Mount& mount : container_.mounts) sorted.push_back(&mount);
     // A mount inside another comes after it, whatever the order in the pod.
-    std::ranges::stable_sort(sorted, {}, [](const Mount* mount) {
-      return std::ranges::count(mount->path, '/');
-    });
-    for (const Mount* mount : sorted) {
+    std::multimap<ptrdiff_t, const Mount*> by_depth;
+    for (const Mount& mount : container_.mounts) {
+      by_depth.emplace(std::ranges::count(mount.path, '/'), &mount);
+    }
+    for (const auto& [depth, mount] : by_depth) {
       const uint64_t read_only = mount->read_only ? MS_RDONLY : 0U;
       switch (mount->kind) {
         case Mount::Kind::kBind:
@@ -309,7 +315,9 @@ class Planner {
                 .source = mount->source,
                 .flags = MS_REC | read_only});
           break;
-        case Mount::Kind::kPrivate: overlay(mount->source, mount->path); break;
+        case Mount::Kind::kPrivate:
+          overlay(mount->source, mount->path);
+          break;
         case Mount::Kind::kMemory:
           step({.kind = MountKind::kFileSystem,
                 .target = mount->path,

@@ -1,6 +1,6 @@
 // Plans how a container's root is put together: the host's own files with a private writable layer,
-// and over them what every container has (/proc, /dev, /sys, /tmp) and what this one asks for. Pure:
-// what it must know of the host is handed in. The shim carries the plan out (shim/mounts.h).
+// and over them what every container has (/proc, /dev, /sys, /tmp) and what this one asks for.
+// Pure: what it must know of the host is handed in. The shim carries the plan out (shim/mounts.h).
 #pragma once
 
 #include <functional>
@@ -47,9 +47,9 @@ struct HostFiles {
 
 struct RootPlanInput {
   Isolation isolation = Isolation::kRoot;
-  std::string container_directory;  // ours to use: root/, layers/, tmp/ … are put in it
-  std::string pod_directory;        // shm, hosts, hostname, resolv.conf
-  std::string state_directory;      // hidden from pods
+  std::string container_directory;              // ours to use: root/, layers/, tmp/ … are put in it
+  std::string pod_directory;                    // shm, hosts, hostname, resolv.conf
+  std::string state_directory;                  // hidden from pods
   std::vector<std::string> cgroup_directories;  // of the container, to be shown at /sys/fs/cgroup
 };
 

@@ -119,17 +119,19 @@ Task<Result<>> ClusterNetwork::start_anchor() {
   writer.text(Field::kGateway, addresses_.gateway());
   writer.number(Field::kPrefixLength, addresses_.prefix_length());
   writer.text(Field::kDnsAddress, options_.dns_address);
-  auto started = co_await launch(
-      {.program = options_.shim, .role = "anchor", .title = options_.directory, .config = config,
-       .fds = {}});
+  auto started = co_await launch({.program = options_.shim,
+                                  .role = "anchor",
+                                  .title = options_.directory,
+                                  .config = config,
+                                  .fds = {}});
   if (!started) co_return fail(started.error());
   co_return Result<>();
 }
 
 Task<Result<Connection::Packet>> ClusterNetwork::ask(std::string request) {
   const auto permit = co_await one_at_a_time_.acquire();
-  // Whoever is cancelled while waiting leaves an answer behind that nobody else must take for theirs:
-  // the connection is used again only after a whole exchange.
+  // Whoever is cancelled while waiting leaves an answer behind that nobody else must take for
+  // theirs: the connection is used again only after a whole exchange.
   auto connection = std::move(anchor_);
   if (!connection) {
     auto opened = Connection::open(options_.executor, options_.directory);

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "base/files.h"
 #include "local/node/container_encoding.h"
 #include "local/node/sandbox.h"
 
@@ -46,7 +47,7 @@ Task<Result<>> PodLink::connect() {
   auto opened = Connection::open(executor_, directory);
   if (!opened) co_return fail(opened.error());
   connection_ = std::move(*opened);
-  reader_ = spawn(executor_, read(this));
+  reader_ = spawn(executor_, read(weak_from_this(), connection_));
   std::string hello;
   shim::Writer(hello).message(Message::kHello);
   if (auto sent = send(hello); !sent) co_return sent;
@@ -60,14 +61,27 @@ Result<> PodLink::send(const std::string& message, const std::vector<int>& fds) 
   return connection_->send(message, fds);
 }
 
-Task<> PodLink::read(PodLink* self) {
-  while (auto packet = co_await self->connection_->receive()) self->take(std::move(*packet));
-  self->connection_.reset();
-  self->changed_.notify_all();
-  if (self->is_ending) co_return;
-  self->status.is_lost = true;
-  self->read_records();
-  if (self->on_lost) self->on_lost();
+// The pod may be forgotten at any wait: nothing of it is touched before it is seen to be there.
+Task<> PodLink::read(std::weak_ptr<PodLink> link, std::shared_ptr<Connection> connection) {
+  while (true) {
+    auto packet = co_await connection->receive();
+    const auto self = link.lock();
+    if (!self) co_return;
+    if (!packet) {
+      self->lose_connection();
+      co_return;
+    }
+    self->take(std::move(*packet));
+  }
+}
+
+void PodLink::lose_connection() {
+  connection_.reset();
+  changed_.notify_all();
+  if (is_ending) return;
+  status.is_lost = true;
+  read_records();
+  if (on_lost) on_lost();
 }
 
 void PodLink::take(Connection::Packet packet) {
@@ -77,12 +91,19 @@ void PodLink::take(Connection::Packet packet) {
     case Message::kContainer:
     case Message::kStarted:
     case Message::kStartFailed:
-    case Message::kExited: take_status(decode_status(without_kind(packet.bytes))); break;
-    case Message::kHelloEnd: said_hello_ = true; break;
+    case Message::kExited:
+      take_status(decode_status(without_kind(packet.bytes)));
+      break;
+    case Message::kHelloEnd:
+      said_hello_ = true;
+      break;
     case Message::kExecStarted:
     case Message::kExecFailed:
-    case Message::kExecExited: take_exec(message, reader, std::move(packet.fds)); break;
-    default: break;
+    case Message::kExecExited:
+      take_exec(message, reader, std::move(packet.fds));
+      break;
+    default:
+      break;
   }
   changed_.notify_all();
 }

@@ -23,7 +23,7 @@ struct ExecState {
   ExecResult result;
 };
 
-class PodLink {
+class PodLink : public std::enable_shared_from_this<PodLink> {
  public:
   PodLink(Executor executor, PodStatus status, std::string directory);
   ~PodLink();
@@ -52,13 +52,14 @@ class PodLink {
   std::function<void()> on_lost;
 
  private:
-  static Task<> read(PodLink* self);
+  static Task<> read(std::weak_ptr<PodLink> link, std::shared_ptr<Connection> connection);
+  void lose_connection();
   void take(Connection::Packet packet);
   void take_status(ContainerStatus status);
   void take_exec(shim::Message message, shim::Reader reader, std::vector<Fd> fds);
 
   Executor executor_;
-  std::unique_ptr<Connection> connection_;
+  std::shared_ptr<Connection> connection_;
   Signal changed_;
   bool said_hello_ = false;
   Spawned reader_;

@@ -15,6 +15,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/files.h"
 #include "base/log.h"
 #include "local/node/cgroup.h"
 #include "local/node/container_encoding.h"
@@ -193,7 +194,8 @@ std::string PodRunner::pod_directory(const std::string& pod) const {
 Task<Result<PodStatus>> PodRunner::start(PodSpec pod) {
   if (const auto known = impl_->find(pod.id)) co_return (*known)->status;
   if (!is_plain_name(pod.id)) co_return fail(Reason::kUsage, "'{}' names no pod", pod.id);
-  PodStatus status{.id = pod.id, .address = {}, .note = pod.note, .is_lost = false, .containers = {}};
+  PodStatus status{
+      .id = pod.id, .address = {}, .note = pod.note, .is_lost = false, .containers = {}};
   const auto address = impl_->addresses().take();
   if (!address) co_return fail(Reason::kSystem, "all addresses of the pod network are in use");
   status.address = *address;
@@ -263,7 +265,8 @@ Result<> PodRunner::stop_container(const std::string& pod, const std::string& co
   if (!link) return fail(link.error());
   std::string message = about_container(Message::kStop, container);
   shim::Writer writer(message);
-  writer.number(Field::kGrace, static_cast<uint64_t>(duration_cast<milliseconds>(how.grace).count()));
+  writer.number(Field::kGrace,
+                static_cast<uint64_t>(duration_cast<milliseconds>(how.grace).count()));
   writer.number(Field::kSignal, static_cast<uint64_t>(how.signal));
   writer.number(Field::kWholeGroup, how.whole_group ? 1 : 0);
   return (*link)->send(message);
@@ -434,8 +437,8 @@ Task<Result<Fd>> PodRunner::connect(std::string address, uint16_t port) {
     int error = errno;
     if (error == EINPROGRESS) {
       asio::posix::stream_descriptor waiting(impl_->options.executor, dup(fd.get()));
-      const auto [waited] = co_await waiting.async_wait(
-          asio::posix::stream_descriptor::wait_write, asio::as_tuple(asio::use_awaitable));
+      const auto [waited] = co_await waiting.async_wait(asio::posix::stream_descriptor::wait_write,
+                                                        asio::as_tuple(asio::use_awaitable));
       if (waited) throw boost::system::system_error(waited);
       socklen_t size = sizeof error;
       getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);

@@ -1,5 +1,5 @@
-// Runs pods as isolated processes of this machine. The kubelet says what, this does it and tells what
-// happened. One runner for each state directory.
+// Runs pods as isolated processes of this machine. The kubelet says what, this does it and tells
+// what happened. One runner for each state directory.
 //
 // A pod is started first and its containers then, one by one, as the kubelet decides. All that runs
 // is held by the pod's shim: when this program ends, or is killed, pods go on, and recover() finds
@@ -22,8 +22,8 @@ namespace grapnel::local {
 
 struct PodRunnerOptions {
   Executor executor;
-  std::string state_directory;          // absolute; one that pods do not need to see
-  std::optional<Isolation> isolation;   // none: the best that this machine allows
+  std::string state_directory;         // absolute; one that pods do not need to see
+  std::optional<Isolation> isolation;  // none: the best that this machine allows
   std::string pod_network = "10.244.0.0/16";
   std::string dns_address = "10.96.0.10";
   // Told of every change, also of those that happened while nobody was connected. It notes them and

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/files.h"
 #include "base/strings.h"
 #include "local/node/fd.h"
 
@@ -127,20 +128,6 @@ Result<> write_file(const std::string& path, std::string_view text, unsigned mod
   }
   fchmod(fd.get(), mode);
   return {};
-}
-
-Result<std::string> read_file(const std::string& path) {
-  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return fail(Reason::kNotFound, "reading {}: {}", path, strerror(errno));
-  std::string text;
-  char chunk[4096];
-  while (true) {
-    const ssize_t got = read(fd.get(), chunk, sizeof chunk);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(Reason::kSystem, "reading {}: {}", path, strerror(errno));
-    if (got == 0) return text;
-    text.append(chunk, static_cast<size_t>(got));
-  }
 }
 
 Result<> prepare_pod_directory(const std::string& directory, const PodSpec& pod,

@@ -1,5 +1,5 @@
-// What a pod's surroundings are: how it can be kept apart on this machine, and the files that tell it
-// its own name and where to ask for others.
+// What a pod's surroundings are: how it can be kept apart on this machine, and the files that tell
+// it its own name and where to ask for others.
 #pragma once
 
 #include <string>
@@ -30,6 +30,5 @@ Result<> prepare_pod_directory(const std::string& directory, const PodSpec& pod,
 
 Result<> make_directory(const std::string& path, unsigned mode);  // and those above it
 Result<> write_file(const std::string& path, std::string_view text, unsigned mode);
-Result<std::string> read_file(const std::string& path);
 
 }  // namespace grapnel::local

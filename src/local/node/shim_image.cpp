@@ -13,7 +13,8 @@ __asm__(
     ".section .rodata\n"
     ".balign 16\n"
     "grapnel_shim_begin:\n"
-    ".incbin \"" GRAPNEL_SHIM_FILE "\"\n"
+    ".incbin \"" GRAPNEL_SHIM_FILE
+    "\"\n"
     "grapnel_shim_end:\n"
     ".byte 0\n"
     ".previous\n");

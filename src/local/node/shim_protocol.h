@@ -13,10 +13,10 @@
 //   kStart    + memfd                      kStarted or kStartFailed; later kExited
 //   kStop     container, grace, signal     nothing; kExited comes in time
 //   kSignal   container, signal            nothing
-//   kExec     + memfd [+ 0, 1, 2]          kExecStarted [+ the terminal] or kExecFailed; kExecExited
-//   kResize   exec id or container         nothing
-//   kAttach   container [+ 0, 1, 2]        nothing; the fds are closed at the end
-//   kShutdown                              the shim kills what runs and ends
+//   kExec     + memfd [+ 0, 1, 2]          kExecStarted [+ the terminal] or kExecFailed;
+//   kExecExited kResize   exec id or container         nothing kAttach   container [+ 0, 1, 2]
+//   nothing; the fds are closed at the end kShutdown                              the shim kills
+//   what runs and ends
 //
 // A kStart for a container and attempt that the shim knows is answered with its state and starts
 // nothing. kExited is sent only after the record `exit-<container>-<attempt>` is safe on disk; it
@@ -56,7 +56,7 @@ enum class Message : uint16_t {
   kAnchorDns = 66,         // answered with the bound UDP and TCP sockets
   kAnchorAddAddress = 67,  // kAddress on the bridge, for a service
   kAnchorRemoveAddress = 68,
-  kAnchorReply = 69,       // kError when it failed
+  kAnchorReply = 69,  // kError when it failed
 };
 
 enum class Field : uint16_t {

@@ -46,7 +46,8 @@ void answer(int client, const int* fds, size_t count, bool ok) {
 
 void give_namespaces(int client, const Config& config) {
   int fds[2] = {open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), -1};
-  if ((config.namespaces & CLONE_NEWUSER) != 0) fds[1] = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+  if ((config.namespaces & CLONE_NEWUSER) != 0)
+    fds[1] = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
   const bool ok = fds[0] >= 0 || failed("opening /proc/self/ns/net");
   answer(client, fds, fds[1] >= 0 ? 2 : 1, ok);
   for (const int fd : fds) {
@@ -81,13 +82,25 @@ bool handle(int client, const Config& config, std::string_view packet) {
     if (value.field == Field::kAddress) address = value.text.data();
   }
   switch (message) {
-    case Message::kAnchorNamespaces: give_namespaces(client, config); break;
-    case Message::kAnchorSocket: give_socket(client, domain, type); break;
-    case Message::kAnchorDns: answer(client, g_dns, 2, true); break;
-    case Message::kAnchorAddAddress: change_address(client, config, address, true); break;
-    case Message::kAnchorRemoveAddress: change_address(client, config, address, false); break;
-    case Message::kShutdown: return false;
-    default: break;
+    case Message::kAnchorNamespaces:
+      give_namespaces(client, config);
+      break;
+    case Message::kAnchorSocket:
+      give_socket(client, domain, type);
+      break;
+    case Message::kAnchorDns:
+      answer(client, g_dns, 2, true);
+      break;
+    case Message::kAnchorAddAddress:
+      change_address(client, config, address, true);
+      break;
+    case Message::kAnchorRemoveAddress:
+      change_address(client, config, address, false);
+      break;
+    case Message::kShutdown:
+      return false;
+    default:
+      break;
   }
   return true;
 }
@@ -119,8 +132,7 @@ void serve_anchor(const Config& config, int listener) {
       if (polled[i].revents == 0) continue;
       int fds[kMostFds];
       size_t fd_count = 0;
-      const ssize_t size =
-          receive_packet(polled[i].fd, packet, sizeof packet, fds, &fd_count);
+      const ssize_t size = receive_packet(polled[i].fd, packet, sizeof packet, fds, &fd_count);
       for (size_t k = 0; k < fd_count; ++k) close(fds[k]);
       if (size < 0 && errno == EAGAIN) continue;
       if (size <= 0) {

@@ -58,15 +58,32 @@ void Container::read_spec(std::string_view spec) {
   uint64_t max_files = 0;
   while (reader.next(value)) {
     switch (value.field) {
-      case Field::kLogPath: log_path = value.text; break;
-      case Field::kLogMaxBytes: max_bytes = value.number(); break;
-      case Field::kLogMaxFiles: max_files = value.number(); break;
-      case Field::kOomFile: oom_file_ = copy_text(value.text); break;
-      case Field::kTerminal: wants_terminal_ = value.number() != 0; break;
-      case Field::kStdin: wants_stdin_ = value.number() != 0; break;
-      case Field::kNewPids: own_pids_ = value.number() != 0; break;
-      case Field::kRoot: has_root_ = true; break;
-      default: break;
+      case Field::kLogPath:
+        log_path = value.text;
+        break;
+      case Field::kLogMaxBytes:
+        max_bytes = value.number();
+        break;
+      case Field::kLogMaxFiles:
+        max_files = value.number();
+        break;
+      case Field::kOomFile:
+        oom_file_ = copy_text(value.text);
+        break;
+      case Field::kTerminal:
+        wants_terminal_ = value.number() != 0;
+        break;
+      case Field::kStdin:
+        wants_stdin_ = value.number() != 0;
+        break;
+      case Field::kNewPids:
+        own_pids_ = value.number() != 0;
+        break;
+      case Field::kRoot:
+        has_root_ = true;
+        break;
+      default:
+        break;
     }
   }
   log_.open(log_path, max_bytes, max_files);
@@ -125,7 +142,9 @@ void Container::read_report() {
     }
     message[size] = '\0';
     switch (static_cast<ChildReport>(message[0])) {
-      case ChildReport::kHostPid: memcpy(&host_pid_, message + 1, sizeof host_pid_); break;
+      case ChildReport::kHostPid:
+        memcpy(&host_pid_, message + 1, sizeof host_pid_);
+        break;
       case ChildReport::kTerminal:
         if (fd_count != 1) break;
         terminal_ = fds[0];

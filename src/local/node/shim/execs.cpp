@@ -63,14 +63,17 @@ void Execs::read_report(Exec* exec) {
   int fds[kMostFds];
   size_t fd_count = 0;
   while (true) {
-    const ssize_t size =
-        receive_packet(exec->report, message, sizeof message - 1, fds, &fd_count);
+    const ssize_t size = receive_packet(exec->report, message, sizeof message - 1, fds, &fd_count);
     if (size < 0 && errno == EAGAIN) return;
     if (size <= 0) break;
     message[size] = '\0';
     switch (static_cast<ChildReport>(message[0])) {
-      case ChildReport::kHostPid: memcpy(&exec->pid, message + 1, sizeof exec->pid); break;
-      case ChildReport::kTerminal: exec->terminal = fd_count == 1 ? fds[0] : -1; break;
+      case ChildReport::kHostPid:
+        memcpy(&exec->pid, message + 1, sizeof exec->pid);
+        break;
+      case ChildReport::kTerminal:
+        exec->terminal = fd_count == 1 ? fds[0] : -1;
+        break;
       case ChildReport::kFailure:
         free(exec->error);
         exec->error = copy_text(message + 1);

@@ -1,5 +1,5 @@
-// Three processes: grapnel starts the launcher, which joins the cluster's namespaces, makes those of
-// the pod by starting the shim in them, links the pod to the bridge, and ends. The shim is then
+// Three processes: grapnel starts the launcher, which joins the cluster's namespaces, makes those
+// of the pod by starting the shim in them, links the pod to the bridge, and ends. The shim is then
 // nobody's child that could be missed, and the first process of the pod's PID namespace: when it
 // dies, for whatever reason, the kernel ends everything in the pod.
 #include "local/node/shim/launch.h"
@@ -33,23 +33,56 @@ Config decode(std::string_view bytes) {
   FieldValue value;
   while (reader.next(value)) {
     switch (value.field) {
-      case Field::kPodDirectory: c.directory = value.text.data(); break;
-      case Field::kHostname: c.hostname = value.text.data(); break;
-      case Field::kDomainName: c.domain = value.text.data(); break;
-      case Field::kShmBytes: c.shm_bytes = value.number(); break;
-      case Field::kUserNamespaceFd: c.user_fd = static_cast<int>(value.number()); break;
-      case Field::kNetworkNamespaceFd: c.network_fd = static_cast<int>(value.number()); break;
-      case Field::kNamespaces: c.namespaces = value.number(); break;
-      case Field::kReportFd: c.report_fd = static_cast<int>(value.number()); break;
-      case Field::kVethName: c.veth = value.text.data(); break;
-      case Field::kBridge: c.bridge = value.text.data(); break;
-      case Field::kAddress: c.address = value.text.data(); break;
-      case Field::kPrefixLength: c.prefix = static_cast<unsigned>(value.number()); break;
-      case Field::kGateway: c.gateway = value.text.data(); break;
-      case Field::kDnsAddress: c.dns_address = value.text.data(); break;
-      case Field::kOuterUser: c.outer_user = static_cast<unsigned>(value.number()); break;
-      case Field::kOuterGroup: c.outer_group = static_cast<unsigned>(value.number()); break;
-      default: break;
+      case Field::kPodDirectory:
+        c.directory = value.text.data();
+        break;
+      case Field::kHostname:
+        c.hostname = value.text.data();
+        break;
+      case Field::kDomainName:
+        c.domain = value.text.data();
+        break;
+      case Field::kShmBytes:
+        c.shm_bytes = value.number();
+        break;
+      case Field::kUserNamespaceFd:
+        c.user_fd = static_cast<int>(value.number());
+        break;
+      case Field::kNetworkNamespaceFd:
+        c.network_fd = static_cast<int>(value.number());
+        break;
+      case Field::kNamespaces:
+        c.namespaces = value.number();
+        break;
+      case Field::kReportFd:
+        c.report_fd = static_cast<int>(value.number());
+        break;
+      case Field::kVethName:
+        c.veth = value.text.data();
+        break;
+      case Field::kBridge:
+        c.bridge = value.text.data();
+        break;
+      case Field::kAddress:
+        c.address = value.text.data();
+        break;
+      case Field::kPrefixLength:
+        c.prefix = static_cast<unsigned>(value.number());
+        break;
+      case Field::kGateway:
+        c.gateway = value.text.data();
+        break;
+      case Field::kDnsAddress:
+        c.dns_address = value.text.data();
+        break;
+      case Field::kOuterUser:
+        c.outer_user = static_cast<unsigned>(value.number());
+        break;
+      case Field::kOuterGroup:
+        c.outer_group = static_cast<unsigned>(value.number());
+        break;
+      default:
+        break;
     }
   }
   return c;
@@ -105,7 +138,8 @@ bool set_up_pod(const Config& c) {
   if (!netlink.open() || !netlink.set_up("lo")) return false;
   // As in a container: low ports and ping need no privilege.
   write_small("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
-  write_small("/proc/sys/net/ipv4/ping_group_range", has(c, CLONE_NEWUSER) ? "0 0" : "0 2147483647");
+  write_small("/proc/sys/net/ipv4/ping_group_range",
+              has(c, CLONE_NEWUSER) ? "0 0" : "0 2147483647");
   if (c.veth == nullptr) return true;
   return netlink.add_address("eth0", c.address, c.prefix) && netlink.set_up("eth0") &&
          netlink.add_default_route(c.gateway);

@@ -30,8 +30,8 @@ const char* second_text(time_t second) {
 size_t stamp(char* into, size_t capacity, const char* stream, bool whole) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
-  const int size = snprintf(into, capacity, "%s%09ldZ %s %c ", second_text(now.tv_sec),
-                            now.tv_nsec, stream, whole ? 'F' : 'P');
+  const int size = snprintf(into, capacity, "%s%09ldZ %s %c ", second_text(now.tv_sec), now.tv_nsec,
+                            stream, whole ? 'F' : 'P');
   return static_cast<size_t>(size);
 }
 

@@ -32,16 +32,35 @@ Mount decode(std::string_view fields) {
   FieldValue value;
   while (reader.next(value)) {
     switch (value.field) {
-      case Field::kMountKind: m.kind = static_cast<MountKind>(value.number()); break;
-      case Field::kTarget: m.target = value.text.data(); break;
-      case Field::kSource: m.source = value.text.data(); break;
-      case Field::kType: m.type = value.text.data(); break;
-      case Field::kOptions: m.options = value.text.data(); break;
-      case Field::kLayerDirectory: m.layer = value.text.data(); break;
-      case Field::kFlags: m.flags = value.number(); break;
-      case Field::kMode: m.mode = static_cast<unsigned>(value.number()); break;
-      case Field::kMayFail: m.may_fail = value.number() != 0; break;
-      default: break;
+      case Field::kMountKind:
+        m.kind = static_cast<MountKind>(value.number());
+        break;
+      case Field::kTarget:
+        m.target = value.text.data();
+        break;
+      case Field::kSource:
+        m.source = value.text.data();
+        break;
+      case Field::kType:
+        m.type = value.text.data();
+        break;
+      case Field::kOptions:
+        m.options = value.text.data();
+        break;
+      case Field::kLayerDirectory:
+        m.layer = value.text.data();
+        break;
+      case Field::kFlags:
+        m.flags = value.number();
+        break;
+      case Field::kMode:
+        m.mode = static_cast<unsigned>(value.number());
+        break;
+      case Field::kMayFail:
+        m.may_fail = value.number() != 0;
+        break;
+      default:
+        break;
     }
   }
   return m;
@@ -104,8 +123,8 @@ bool set_flags(const char* target, unsigned long flags, bool recursive) {
 bool bind(int root, const Mount& m) {
   struct stat info{};
   if (stat(m.source, &info) != 0) return failed("mounting %s at %s", m.source, m.target);
-  const int fd = S_ISDIR(info.st_mode) ? make_directories(root, m.target, 0755)
-                                       : make_file(root, m.target);
+  const int fd =
+      S_ISDIR(info.st_mode) ? make_directories(root, m.target, 0755) : make_file(root, m.target);
   if (fd < 0) return failed("making the mount point %s", m.target);
   const FdPath place(fd);
   const bool recursive = (m.flags & MS_REC) != 0;
@@ -204,13 +223,22 @@ bool read_only(int root, const Mount& m) {
 bool carry_out(int root, const Mount& m) {
   int fd = -1;
   switch (m.kind) {
-    case MountKind::kFileSystem: return file_system(root, m);
-    case MountKind::kBind: return bind(root, m);
-    case MountKind::kOverlay: return overlay(root, m);
-    case MountKind::kSymlink: return link_there(root, m);
-    case MountKind::kReadOnly: return read_only(root, m);
-    case MountKind::kDirectory: fd = make_directories(root, m.target, m.mode); break;
-    case MountKind::kFile: fd = make_file(root, m.target); break;
+    case MountKind::kFileSystem:
+      return file_system(root, m);
+    case MountKind::kBind:
+      return bind(root, m);
+    case MountKind::kOverlay:
+      return overlay(root, m);
+    case MountKind::kSymlink:
+      return link_there(root, m);
+    case MountKind::kReadOnly:
+      return read_only(root, m);
+    case MountKind::kDirectory:
+      fd = make_directories(root, m.target, m.mode);
+      break;
+    case MountKind::kFile:
+      fd = make_file(root, m.target);
+      break;
   }
   if (fd < 0) return failed("making %s", m.target);
   close(fd);

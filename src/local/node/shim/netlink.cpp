@@ -122,8 +122,7 @@ bool Netlink::set_up(const char* name) {
 }
 
 bool Netlink::address(const char* link, const char* text, unsigned prefix, bool add) {
-  Request request(add ? RTM_NEWADDR : RTM_DELADDR,
-                  add ? NLM_F_CREATE | NLM_F_REPLACE : 0);
+  Request request(add ? RTM_NEWADDR : RTM_DELADDR, add ? NLM_F_CREATE | NLM_F_REPLACE : 0);
   auto* body = request.body<ifaddrmsg>();
   body->ifa_family = AF_INET;
   body->ifa_prefixlen = static_cast<uint8_t>(prefix);

@@ -65,15 +65,25 @@ Program decode(std::string_view spec, Buffer& arguments, Buffer& environment) {
   FieldValue value;
   while (reader.next(value)) {
     switch (value.field) {
-      case Field::kArgument: append_pointer(arguments, value.text.data()); break;
-      case Field::kEnvironment: append_pointer(environment, value.text.data()); break;
-      case Field::kDirectory: p.directory = value.text.data(); break;
-      case Field::kRoot: p.root = value.text.data(); break;
+      case Field::kArgument:
+        append_pointer(arguments, value.text.data());
+        break;
+      case Field::kEnvironment:
+        append_pointer(environment, value.text.data());
+        break;
+      case Field::kDirectory:
+        p.directory = value.text.data();
+        break;
+      case Field::kRoot:
+        p.root = value.text.data();
+        break;
       case Field::kUser:
         p.user = static_cast<uid_t>(value.number());
         p.set_user = true;
         break;
-      case Field::kGroup: p.group = static_cast<gid_t>(value.number()); break;
+      case Field::kGroup:
+        p.group = static_cast<gid_t>(value.number());
+        break;
       case Field::kExtraGroup:
         if (p.extra_group_count < 64) {
           p.extra_groups[p.extra_group_count++] = static_cast<gid_t>(value.number());
@@ -83,12 +93,23 @@ Program decode(std::string_view spec, Buffer& arguments, Buffer& environment) {
         p.capabilities = value.number();
         p.drop_capabilities = true;
         break;
-      case Field::kTerminal: p.terminal = value.number() != 0; break;
-      case Field::kNoNewPrivileges: p.no_new_privileges = value.number() != 0; break;
-      case Field::kProcessLimit: p.process_limit = value.number(); break;
-      case Field::kOpenFileLimit: p.open_file_limit = value.number(); break;
-      case Field::kOomScore: p.oom_score = value.text.data(); break;
-      default: break;
+      case Field::kTerminal:
+        p.terminal = value.number() != 0;
+        break;
+      case Field::kNoNewPrivileges:
+        p.no_new_privileges = value.number() != 0;
+        break;
+      case Field::kProcessLimit:
+        p.process_limit = value.number();
+        break;
+      case Field::kOpenFileLimit:
+        p.open_file_limit = value.number();
+        break;
+      case Field::kOomScore:
+        p.oom_score = value.text.data();
+        break;
+      default:
+        break;
     }
   }
   append_pointer(arguments, nullptr);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <new>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -10,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <new>
 
 #include "local/node/shim/container.h"
 #include "local/node/shim/execs.h"
@@ -136,11 +136,21 @@ void Supervisor::serve(int& client) {
 
 void Supervisor::handle(int client, Message message, const Request& request) {
   switch (message) {
-    case Message::kHello: hello(client); break;
-    case Message::kStart: start(client, request); break;
-    case Message::kExec: start_exec(client, request); break;
-    case Message::kShutdown: ending_ = true; break;
-    default: control(message, Reader(request.bytes)); break;
+    case Message::kHello:
+      hello(client);
+      break;
+    case Message::kStart:
+      start(client, request);
+      break;
+    case Message::kExec:
+      start_exec(client, request);
+      break;
+    case Message::kShutdown:
+      ending_ = true;
+      break;
+    default:
+      control(message, Reader(request.bytes));
+      break;
   }
 }
 
@@ -252,14 +262,29 @@ void Supervisor::control(Message message, Reader reader) {
   winsize size{};
   while (reader.next(value)) {
     switch (value.field) {
-      case Field::kContainer: name = value.text; break;
-      case Field::kExecId: exec = value.number(); break;
-      case Field::kGrace: grace = value.number(); break;
-      case Field::kSignal: number = static_cast<int>(value.number()); break;
-      case Field::kWholeGroup: whole_group = value.number() != 0; break;
-      case Field::kRows: size.ws_row = static_cast<unsigned short>(value.number()); break;
-      case Field::kColumns: size.ws_col = static_cast<unsigned short>(value.number()); break;
-      default: break;
+      case Field::kContainer:
+        name = value.text;
+        break;
+      case Field::kExecId:
+        exec = value.number();
+        break;
+      case Field::kGrace:
+        grace = value.number();
+        break;
+      case Field::kSignal:
+        number = static_cast<int>(value.number());
+        break;
+      case Field::kWholeGroup:
+        whole_group = value.number() != 0;
+        break;
+      case Field::kRows:
+        size.ws_row = static_cast<unsigned short>(value.number());
+        break;
+      case Field::kColumns:
+        size.ws_col = static_cast<unsigned short>(value.number());
+        break;
+      default:
+        break;
     }
   }
   Container* container = find(name);

@@ -40,7 +40,7 @@ class Buffer {
 };
 
 char* copy_text(std::string_view text);
-int64_t now_ns();        // since 1970
+int64_t now_ns();  // since 1970
 int64_t monotonic_ms();
 bool write_all(int fd, const char* bytes, size_t count);
 // The whole of an fd from its start.
