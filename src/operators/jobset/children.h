@@ -1,0 +1,33 @@
+// The Jobs of a JobSet, sorted by what became of them.
+#pragma once
+
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "api/job.h"
+#include "api/jobset.h"
+
+namespace grapnel::jobset {
+
+struct Children {
+  // Of the current run.
+  std::vector<const api::Job*> active;
+  std::vector<const api::Job*> successful;
+  std::vector<const api::Job*> failed;
+  // Of an earlier run: to be deleted.
+  std::vector<const api::Job*> previous;
+  // Of all of them, and of those that are no part of the JobSet by their labels.
+  std::unordered_set<std::string_view> names;
+};
+
+// Why the Job failed, or nullptr. A Job whose failure is certain (FailureTarget) counts: its pods
+// may take minutes more to end, and none of them can change the outcome.
+const api::JobCondition* failure_of(const api::Job& job);
+
+// How often the Job was restarted alone, as the status counts it.
+int32_t job_restarts(const api::JobSet& jobset, std::string_view replicated_job, int32_t index);
+
+Children sort_children(const api::JobSet& jobset, const std::vector<const api::Job*>& jobs);
+
+}  // namespace grapnel::jobset

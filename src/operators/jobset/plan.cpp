@@ -1,0 +1,186 @@
+#include "operators/jobset/plan.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "operators/jobset/children.h"
+#include "operators/jobset/deletion.h"
+#include "operators/jobset/failure_policy.h"
+#include "operators/jobset/job_builder.h"
+#include "operators/jobset/names.h"
+#include "operators/jobset/network.h"
+#include "operators/jobset/startup.h"
+#include "operators/jobset/status.h"
+#include "operators/jobset/success_policy.h"
+#include "operators/jobset/suspend.h"
+#include "operators/jobset/ttl.h"
+#include "operators/jobset/validate.h"
+#include "operators/jobset/volume_claims.h"
+
+namespace grapnel::jobset {
+namespace {
+
+using runtime::Plan;
+
+// More wait for the next plan, so that a plan for thousands of Jobs does not hold all of them.
+constexpr size_t kCreatesAtOnce = 500;
+
+bool is_managed_by_another(const api::JobSet& jobset) {
+  return jobset.spec.managed_by && *jobset.spec.managed_by != kControllerName;
+}
+
+// A queue may hold tens of thousands of JobSets suspended: they cost nothing until they are let go.
+bool waits_for_resume(const api::JobSet& jobset) {
+  return jobset.is_suspended() && jobset.meta.annotations.get(keys::kCreateSuspendedJobs) != "true";
+}
+
+bool waits_for_deletion(const api::JobSet& jobset, const Children& children) {
+  const auto& policy = jobset.spec.failure_policy;
+  return policy && policy->restart_strategy == api::RestartStrategy::BlockingRecreate &&
+         !children.previous.empty();
+}
+
+void add_network_and_claims(const Observed& o, Plan& plan) {
+  if (o.jobset.spec.network.enable_dns_hostnames && o.service == nullptr) {
+    plan.add(headless_service(o.jobset));
+  }
+  for (auto& claim : claims_of(o.jobset)) {
+    const auto name = string_or(at(claim.object, "metadata", "name"));
+    if (std::ranges::find(o.claims, name) == o.claims.end()) plan.add(std::move(claim));
+  }
+}
+
+void add_scaling(const Observed& o, const Children& children, Plan& plan) {
+  for (const api::Job* job : children.active) {
+    const auto* replicated = o.jobset.find_replicated_job(job->place->replicated_job);
+    if (auto patch = scale_job(*job, *replicated)) plan.add(std::move(*patch));
+  }
+}
+
+// At most `room` of the Jobs that are missing; says how many it made.
+size_t add_missing_jobs(const api::JobSet& jobset, const api::ReplicatedJob& replicated,
+                        const Children& children, size_t room, Plan& plan) {
+  std::optional<JobBuilder> builder;
+  size_t made = 0;
+  for (int32_t index = 0; index < replicated.replicas && made < room; ++index) {
+    if (children.names.contains(job_name(jobset.meta.name(), replicated.name, index))) continue;
+    if (!builder) builder.emplace(jobset, replicated);
+    plan.add(runtime::Create{.kind = &kube::kinds::kJob, .object = builder->build(index)});
+    ++made;
+  }
+  return made;
+}
+
+void add_jobs(const Observed& o, const Children& children, StatusDraft& status, Plan& plan) {
+  const api::JobSet& jobset = o.jobset;
+  const bool in_order = starts_in_order(jobset) && !jobset.is_suspended();
+  size_t room = waits_for_deletion(jobset, children) ? 0 : kCreatesAtOnce;
+  for (const auto& replicated : jobset.spec.replicated_jobs) {
+    if (!dependencies_reached(jobset, replicated, status)) continue;
+    if (in_order && has_started(replicated, status)) continue;
+    room -= add_missing_jobs(jobset, replicated, children, room, plan);
+    if (in_order) return status.startup_in_progress();
+  }
+  if (in_order) status.startup_completed();
+}
+
+void suspend(const Children& children, StatusDraft& status, Plan& plan) {
+  for (const api::Job* job : children.active) {
+    if (!job->suspended) plan.add(suspend_job(*job));
+  }
+  status.suspend();
+}
+
+// The Jobs to resume: one ReplicatedJob after the other where they start in order.
+void resume(const Observed& o, const Children& children, StatusDraft& status, Plan& before,
+            Plan& plan) {
+  std::unordered_map<std::string_view, std::vector<const api::Job*>> suspended;
+  for (const api::Job* job : children.active) {
+    if (job->suspended) suspended[job->place->replicated_job].push_back(job);
+  }
+  for (const auto& replicated : o.jobset.spec.replicated_jobs) {
+    if (!dependencies_reached(o.jobset, replicated, status)) continue;
+    if (starts_in_order(o.jobset) && has_started(replicated, status)) continue;
+    for (const api::Job* job : suspended[replicated.name]) {
+      if (job->start_time) before.add(forget_start(*job));
+      plan.add(resume_job(*job, replicated));
+    }
+    if (starts_in_order(o.jobset)) return status.startup_in_progress();
+  }
+  status.resume();
+}
+
+Plan run(const Observed& o, const Children& children, StatusDraft& status) {
+  Plan first;
+  Plan second;
+  if (!waits_for_resume(o.jobset)) {
+    add_network_and_claims(o, first);
+    add_scaling(o, children, first);
+    add_jobs(o, children, status, second);
+  }
+  if (o.jobset.is_suspended()) {
+    suspend(children, status, second);
+  } else {
+    resume(o, children, status, first, second);
+  }
+  first.then();
+  if (!second.stages.empty()) {
+    for (auto& write : second.stages.front()) first.add(std::move(write));
+  }
+  return first;
+}
+
+// Nothing of an invalid spec is begun; it can hardly become valid, as most of it is immutable.
+bool refuse_if_invalid(const Observed& o, StatusDraft& status) {
+  if (!o.jobs.empty()) return false;
+  const auto causes = validate(o.jobset);
+  if (causes.empty()) return false;
+  std::string message;
+  for (const Cause& cause : causes) {
+    message += (message.empty() ? "" : "; ") + cause.field + ": " + cause.message;
+  }
+  status.fail("InvalidSpec", std::move(message));
+  return true;
+}
+
+Plan advance(const Observed& o, const Children& children, StatusDraft& status, Time now) {
+  Plan plan = delete_jobs(children.previous);
+  plan.add(release_stuck(o.jobset, children.previous, now));
+  if (!o.jobset.is_suspended() && status.all_jobs_ready()) {
+    status.restarting_over("JobsReady", "all jobs are ready");
+  }
+  if (!children.failed.empty()) {
+    apply_failure_policy(o.jobset, children, status);
+  } else if (has_succeeded(o.jobset, children)) {
+    status.complete();
+  } else if (!refuse_if_invalid(o, status)) {
+    plan.add(run(o, children, status));
+  }
+  return plan;
+}
+
+}  // namespace
+
+Plan plan(const Observed& o, Time now) {
+  const api::JobSet& jobset = o.jobset;
+  if (jobset.meta.is_being_deleted() || is_managed_by_another(jobset)) return {};
+  const Children children = sort_children(jobset, o.jobs);
+  StatusDraft status(jobset, now);
+  status.count(children);
+  Plan plan;
+  if (is_finished(jobset)) {
+    plan = delete_jobs(children.active);
+    plan.add(delete_jobs(children.previous));
+    plan.add(expire(jobset, now));
+  } else {
+    plan = advance(o, children, status, now);
+  }
+  std::move(status).write_to(plan);
+  return plan;
+}
+
+Result<api::Job> decode_child_job(JsonView object) {
+  return api::decode_job(object, {.all_labels = false});
+}
+
+}  // namespace grapnel::jobset

@@ -1,0 +1,29 @@
+// Brings the Jobs of one JobSet to what its spec asks for. Pure: it reads what was observed and
+// answers with what to do.
+#pragma once
+
+#include <vector>
+
+#include "api/job.h"
+#include "api/jobset.h"
+#include "api/service.h"
+#include "runtime/plan.h"
+
+namespace grapnel::jobset {
+
+struct Observed {
+  const api::JobSet& jobset;
+  // Those whose controller is this JobSet, by uid.
+  std::vector<const api::Job*> jobs;
+  // The one of the subdomain's name, whoever made it; nullptr: there is none.
+  const api::Service* service = nullptr;
+  // Names of the PersistentVolumeClaims that carry the JobSet's name as a label.
+  std::vector<std::string_view> claims;
+};
+
+runtime::Plan plan(const Observed& observed, Time now);
+
+// What a cache of Jobs must keep for this planner. The labels are read into Job::place.
+Result<api::Job> decode_child_job(JsonView object);
+
+}  // namespace grapnel::jobset
