@@ -85,7 +85,7 @@ TEST_F(AccessTest, CertificatesFromFilesAndFromTheConfigItself) {
   write("ca.crt", kCertificate);
   const std::string data = base64_encode(kCertificate);
   auto found = access(
-      "server: 'HTTPS://h', certificate-authority: ca.crt, tls-server-name: n, "
+      "server: 'HTTPS://h', certificate-authority: ca.crt, tls-server-name: name, "
       "proxy-url: 'socks5://p:1080'",
       fmt::format("client-certificate-data: {}, client-certificate: none, "
                   "client-key-data: {}",
@@ -97,7 +97,7 @@ TEST_F(AccessTest, CertificatesFromFilesAndFromTheConfigItself) {
   EXPECT_EQ(found->certificate.text, kCertificate);
   EXPECT_EQ(found->certificate.file, "") << "data wins over a file";
   EXPECT_EQ(found->key.text, kKey);
-  EXPECT_EQ(found->server_name, "n");
+  EXPECT_EQ(found->server_name, "name");
   EXPECT_EQ(found->proxy_url, "socks5://p:1080");
 }
 
@@ -115,8 +115,8 @@ TEST_F(AccessTest, Plugins) {
 }
 
 TEST_F(AccessTest, AServerWithoutASchemeIsReadAsKubectlDoes) {
-  EXPECT_EQ(access("server: 'h:8080'", "{}").value().server, "http://h:8080");
-  EXPECT_EQ(access("server: 'h:6443', insecure-skip-tls-verify: true", "{}").value().server,
+  EXPECT_EQ(access("server: 'h:8080'", "").value().server, "http://h:8080");
+  EXPECT_EQ(access("server: 'h:6443', insecure-skip-tls-verify: true", "").value().server,
             "https://h:6443");
 }
 
@@ -135,24 +135,24 @@ TEST_F(AccessTest, RefusalsNameThePlaceAndTheCure) {
   };
   const std::string server = "server: 'https://h'";
   for (const Case& c : std::vector<Case>{
-           {"{}", "{}", "clusters[0].cluster"},
-           {"proxy-url: x", "{}", "clusters[0].cluster.server: is missing; write the URL"},
-           {"server: 'ftp://h'", "{}", "'ftp://h' is not a URL of https or http"},
-           {"server: 'https://'", "{}", "has no host"},
-           {"server: 'https://:6443'", "{}", "has no host"},
-           {"server: 'https://h:99999'", "{}", "has a port that is none of 1 to 65535"},
-           {"server: 'https://h:port'", "{}", "has a port that is none of 1 to 65535"},
-           {"server: 'https://[::1:6443'", "{}", "has a '[' without its ']'"},
-           {"server: 'https://h/?a=b'", "{}", "may not have a query or fragment"},
-           {"server: 'https://h h'", "{}", "holds a blank"},
-           {server + ", proxy-url: 'proxy:3128'", "{}", "cluster.proxy-url: 'proxy:3128' is not a"},
-           {server + ", certificate-authority: none.crt", "{}",
+           {"", "", "clusters[0].cluster.server: is missing"},
+           {"proxy-url: x", "", "clusters[0].cluster.server: is missing; write the URL"},
+           {"server: 'ftp://h'", "", "'ftp://h' is not a URL of https or http"},
+           {"server: 'https://'", "", "has no host"},
+           {"server: 'https://:6443'", "", "has no host"},
+           {"server: 'https://h:99999'", "", "has a port that is none of 1 to 65535"},
+           {"server: 'https://h:port'", "", "has a port that is none of 1 to 65535"},
+           {"server: 'https://[::1:6443'", "", "has a '[' without its ']'"},
+           {"server: 'https://h/?a=b'", "", "may not have a query or fragment"},
+           {"server: 'https://h h'", "", "holds a blank"},
+           {server + ", proxy-url: 'proxy:3128'", "", "cluster.proxy-url: 'proxy:3128' is not a"},
+           {server + ", certificate-authority: none.crt", "",
             "cluster.certificate-authority: cannot read '" + (folder / "none.crt").string() +
                 "': no such file or directory"},
-           {server + ", certificate-authority: rubbish", "{}", "holds no PEM block"},
-           {server + ", certificate-authority-data: '***'", "{}",
+           {server + ", certificate-authority: rubbish", "", "holds no PEM block"},
+           {server + ", certificate-authority-data: '***'", "",
             "cluster.certificate-authority-data: not base64"},
-           {server + ", certificate-authority: ca.crt, insecure-skip-tls-verify: true", "{}",
+           {server + ", certificate-authority: ca.crt, insecure-skip-tls-verify: true", "",
             "cannot be set together with certificate-authority"},
            {server, "client-certificate: ca.crt",
             "user.client-key: is missing; a certificate and its key go together"},
@@ -195,9 +195,9 @@ TEST_F(AccessTest, FindsItsFilesAsKubectlDoes) {
   EXPECT_EQ(find_access(options).value().server, "https://a");
   options.kubeconfig = b;
   EXPECT_EQ(find_access(options).value().server, "https://b");
-  options.context = "d";
+  options.context = "elsewhere";
   EXPECT_THAT(find_access(options).error().message,
-              HasSubstr("context 'd' does not exist; there are: c"));
+              HasSubstr("context 'elsewhere' does not exist; there are: c"));
   options.kubeconfig = folder / "none";
   EXPECT_THAT(find_access(options).error().message, HasSubstr("none: no such file or directory"));
 }
@@ -240,7 +240,7 @@ TEST_F(AccessTest, InsideACluster) {
   options.context = "dev";
   EXPECT_FALSE(find_access(options).has_value()) << "a context was asked for by name";
   options.context = "";
-  options.kubeconfig = config("server: 'https://h'", "{}");
+  options.kubeconfig = config("server: 'https://h'", "");
   EXPECT_EQ(find_access(options).value().server, "https://h") << "a named file wins";
 }
 

@@ -88,6 +88,9 @@ class Credentials {
   virtual bool renew(std::string_view /*refused*/) { return false; }
 };
 
+using OpenWebSocket = std::function<Task<Result<std::unique_ptr<http::WebSocket>>>(
+    http::Request request, std::vector<std::string> subprotocols)>;
+
 struct ClientOptions {
   std::string server;  // https://127.0.0.1:6443, with a path prefix where there is one
   std::string field_manager = "grapnel";
@@ -95,8 +98,8 @@ struct ClientOptions {
   Duration timeout = seconds(30);
   // Called after each answer, for the metrics: the HTTP method, and code 0 when no answer came.
   std::function<void(std::string_view method, int code, Duration took)> observe;
-  // How to reach the server where the transport cannot: for WebSockets. Without it exec() fails.
-  std::function<http::ClientOptions()> connection;
+  // For exec(), which needs more than a transport; without it exec() fails.
+  OpenWebSocket open_websocket;
   Clock* clock = &system_clock();
 };
 

@@ -193,6 +193,45 @@ TEST_F(ClientTest, WhatIsNotFullyNamedIsNeverSent) {
   EXPECT_TRUE(transport->asked.empty());
 }
 
+class FakeWebSocket final : public http::WebSocket {
+ public:
+  Task<Result<Message>> read() override { co_return Message{.closed = true}; }
+  Task<Result<>> write(std::string_view, bool) override { co_return Result<>(); }
+  Task<> close() override { co_return; }
+  std::string_view subprotocol() const override { return "v5.channel.k8s.io"; }
+};
+
+TEST_F(ClientTest, Exec) {
+  std::vector<http::Request> opened;
+  std::vector<int> codes{401, 0};
+  const OpenWebSocket open =
+      [&](http::Request request,
+          std::vector<std::string> protocols) -> Task<Result<std::unique_ptr<http::WebSocket>>> {
+    EXPECT_THAT(protocols, ElementsAre("v5.channel.k8s.io"));
+    opened.push_back(std::move(request));
+    const int code = codes.at(opened.size() - 1);
+    if (code == 0) co_return std::make_unique<FakeWebSocket>();
+    co_return fail(Error{.message = R"({"kind":"Status","reason":"NotFound","message":"gone"})",
+                         .code = code});
+  };
+  Client client(transport, std::make_shared<CountingCredentials>(1),
+                {.server = "https://host", .open_websocket = open});
+  auto socket = run(client.exec(
+      {"a", "b", ""}, {.container = "c", .command = {"sh", "-c", "echo a&b"}, .stdin_open = true}));
+  ASSERT_TRUE(socket) << socket.error().message;
+  ASSERT_EQ(opened.size(), 2U) << "once more after a 401";
+  EXPECT_EQ(opened[1].target,
+            "https://host/api/v1/namespaces/a/pods/b/exec?container=c&stdin=true&stdout=true&"
+            "stderr=true&command=sh&command=-c&command=echo%20a%26b");
+  EXPECT_EQ(opened[1].headers.get("Authorization"), "Bearer 2");
+
+  codes = {0, 0, 404};
+  const auto refused = run(client.exec({"a", "b", ""}, {.command = {"ls"}, .tty = true}));
+  EXPECT_THAT(opened[2].target, testing::EndsWith("/exec?stdout=true&tty=true&command=ls"));
+  EXPECT_EQ(refused.error().reason, Reason::kNotFound);
+  EXPECT_EQ(refused.error().message, "gone");
+}
+
 TEST_F(ClientTest, Logs) {
   answer(200, "line\n");
   run(client().logs({"a", "b", ""}, {.container = "c",

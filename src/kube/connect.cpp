@@ -52,7 +52,11 @@ Result<Connection> connect(Executor executor, Access access, ClientOptions clien
   auto credentials =
       make_credentials(access.headers, token_source(executor, access, transport, *client.clock));
   client.server = access.server;
-  client.connection = [transport] { return transport->options(); };
+  client.open_websocket = [executor, transport](http::Request request,
+                                                std::vector<std::string> subprotocols) {
+    return http::connect_websocket(executor, transport->options(), std::move(request),
+                                   std::move(subprotocols));
+  };
   return Connection{
       .client = std::make_unique<Client>(transport, std::move(credentials), std::move(client)),
       .ns = std::move(access.ns),

@@ -23,17 +23,15 @@ Task<Result<std::unique_ptr<http::WebSocket>>> Client::exec(Where pod, ExecOptio
   const auto path = object_path(kinds::kPod, pod);
   if (!path) co_return fail(path.error());
   if (options.command.empty()) co_return fail(Reason::kUsage, "exec without a command");
-  if (!options_.connection) {
+  if (!options_.open_websocket) {
     co_return fail(Reason::kUsage, "this client was made without a way to open WebSockets");
   }
-  const Executor executor = co_await this_executor();
   const http::Request ask = request("GET", *path, exec_query(options));
   for (bool retried = false;; retried = true) {
     http::Request attempt = ask;
     if (auto done = co_await authorize(attempt); !done) co_return fail(std::move(done.error()));
     const std::string authorization(attempt.headers.get("Authorization"));
-    auto socket = co_await http::connect_websocket(executor, options_.connection(),
-                                                   std::move(attempt), {"v5.channel.k8s.io"});
+    auto socket = co_await options_.open_websocket(std::move(attempt), {"v5.channel.k8s.io"});
     if (socket) co_return socket;
     const int code = socket.error().code;
     if (code == 401 && !retried && credentials_ && credentials_->renew(authorization)) continue;

@@ -36,7 +36,7 @@ users:
     as: root
     as-uid: "7"
     as-groups: [a, b]
-    as-user-extra: {scopes: [x, y]}
+    as-user-extra: {scopes: [x, z]}
 - name: bob
   user:
     exec:
@@ -77,7 +77,7 @@ TEST(Kubeconfig, ReadsEveryField) {
   EXPECT_EQ(alice.as, "root");
   EXPECT_EQ(alice.as_uid, "7");
   EXPECT_THAT(alice.as_groups, ElementsAre("a", "b"));
-  EXPECT_THAT(alice.as_extra, ElementsAre(Pair("scopes", "x"), Pair("scopes", "y")));
+  EXPECT_THAT(alice.as_extra, ElementsAre(Pair("scopes", "x"), Pair("scopes", "z")));
   const ExecPlugin& exec = config->users[1].exec.value();
   EXPECT_EQ(exec.command, "login");
   EXPECT_THAT(exec.arguments, ElementsAre("--now"));
@@ -132,6 +132,7 @@ struct Malformed {
   std::string name;
   std::string text;
   std::string message;
+  friend void PrintTo(const Malformed& m, std::ostream* out) { *out << m.text; }
 };
 
 class MalformedKubeconfig : public testing::TestWithParam<Malformed> {};
@@ -157,24 +158,24 @@ INSTANTIATE_TEST_SUITE_P(
         {"AList", "- a\n- b\n", "config: not a kubeconfig: expected an object, found"},
         {"AScalar", "just text\n", "config: not a kubeconfig: expected an object, found a string"},
         {"TwoDocuments", "kind: Config\n---\nkind: Config\n", "config: 2 documents where one"},
-        {"OtherKind", "kind: Pod\n", "config:1:7: kind: 'Pod' is not a kubeconfig"},
-        {"OtherVersion", "apiVersion: v2\n", "config:1:13: apiVersion: 'v2' is not supported"},
-        {"KindIsNumber", "kind: 3\n", "config:1:7: kind: expected a string"},
-        {"ClustersIsObject", "clusters: {a: b}\n", "config:1:11: clusters: expected"},
+        {"OtherKind", "kind: Pod\n", "config:1:1: kind: 'Pod' is not a kubeconfig"},
+        {"OtherVersion", "apiVersion: v2\n", "config:1:1: apiVersion: 'v2' is not supported"},
+        {"KindIsNumber", "kind: 3\n", "config:1:1: kind: expected a string"},
+        {"ClustersIsObject", "clusters: {a: b}\n", "config:1:1: clusters: expected"},
         {"ClusterIsText", "clusters: [a]\n", "config:1:12: clusters[0]: expected an object"},
         {"ClusterWithoutName", "clusters:\n- cluster: {server: x}\n",
          "clusters[0].name: is missing; contexts find the entry by it"},
         {"ServerIsList", "clusters:\n- name: a\n  cluster:\n    server: [x]\n",
-         "config:4:13: clusters[0].cluster.server: expected a string, found"},
+         "config:4:5: clusters[0].cluster.server: expected a string, found"},
         {"InsecureIsText",
          "clusters:\n- name: a\n  cluster: {insecure-skip-tls-verify: \"true\"}\n",
          "clusters[0].cluster.insecure-skip-tls-verify: expected"},
         {"DuplicateCluster", "clusters:\n- name: a\n- name: b\n- name: a\n",
-         "config:4:9: clusters[2].name: 'a' is there twice; rename one"},
+         "config:4:3: clusters[2].name: 'a' is there twice; rename one"},
         {"DuplicateKey", "kind: Config\nkind: Config\n", "config: "},
         {"UserIsNull", "users: [null]\n", "users[0]: expected an object, found null"},
         {"TokenIsNumber", "users:\n- name: a\n  user: {token: 12345}\n",
-         "config:3:17: users[0].user.token: expected a string, found an integer; put the value in "
+         "config:3:10: users[0].user.token: expected a string, found an integer; put the value in "
          "quotes"},
         {"GroupsIsText", "users:\n- name: a\n  user: {as: x, as-groups: admin}\n",
          "users[0].user.as-groups: expected a"},
@@ -214,22 +215,22 @@ INSTANTIATE_TEST_SUITE_P(
         {"Nothing", "{}",
          "config: current-context is not set; choose one with --context or "
          "`kubectl config use-context`: none"},
-        {"UnknownContext", "current-context: prdo\ncontexts:\n- name: prod\n- name: dev\n",
-         "config: current-context 'prdo' does not exist (did you mean 'prod'?); there are: prod, "
+        {"UnknownContext", "current-context: prodd\ncontexts:\n- name: prod\n- name: dev\n",
+         "config: current-context 'prodd' does not exist (did you mean 'prod'?); there are: prod, "
          "dev"},
         {"ContextWithoutCluster", "current-context: a\ncontexts:\n- name: a\n",
          "contexts[0].context.cluster: is missing; name one of: none"},
         {"UnknownCluster",
          "current-context: a\nclusters:\n- name: local\ncontexts:\n- name: a\n"
          "  context: {cluster: locl}\n",
-         "config:6:22: contexts[0].context.cluster: there is no cluster 'locl' (did you mean "
+         "config:6:13: contexts[0].context.cluster: there is no cluster 'locl' (did you mean "
          "'local'?); there are: local"},
         {"UnknownUser",
          "current-context: a\nclusters:\n- name: local\ncontexts:\n- name: a\n"
          "  context: {cluster: local, user: bob}\n",
-         "config:6:35: contexts[0].context.user: there is no user 'bob'; there are: none"},
+         "config:6:29: contexts[0].context.user: there is no user 'bob'; there are: none"},
         {"CurrentContextIsList", "current-context: [a]\n",
-         "config:1:18: current-context: expected a string"},
+         "config:1:1: current-context: expected a string"},
     }),
     [](const auto& info) { return info.param.name; });
 
