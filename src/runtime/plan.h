@@ -96,6 +96,14 @@ struct Plan {
   bool empty() const;
 };
 
+// Why a Plan could not be carried out, when no repetition helps until somebody changes something:
+// Invalid, Forbidden, a quota. A planner that is given one answers with the status and the events
+// that say so; the rest of that answer is not carried out.
+struct Refusal {
+  std::string what;  // "create Job default/train-worker-0"
+  Error error;
+};
+
 // The object a write is about; the uid where the write names one.
 ObjectRef target_of(const Write& write);
 

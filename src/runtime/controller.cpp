@@ -1,0 +1,207 @@
+#include "runtime/controller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace grapnel::runtime {
+namespace {
+
+constexpr Duration kAfterRefusal = seconds(1);
+
+std::string_view event_reason(std::string_view what) {
+  if (what.starts_with("create")) return "FailedCreate";
+  if (what.starts_with("delete")) return "FailedDelete";
+  return "FailedUpdate";
+}
+
+// The one that decides what becomes of the key: a refusal before all others, since only it needs to
+// be told.
+const Outcome::Failed& decisive(const Outcome& outcome) {
+  const auto refused = std::ranges::find_if(
+      outcome.failed, [](const auto& failed) { return is_refusal(failed.error); });
+  return refused == outcome.failed.end() ? outcome.failed.front() : *refused;
+}
+
+Duration longest_retry_after(const Outcome& outcome) {
+  Duration longest{};
+  for (const auto& failed : outcome.failed) {
+    longest = std::max(longest, failed.error.retry_after.value_or(Duration::zero()));
+  }
+  return longest;
+}
+
+}  // namespace
+
+Controller::Controller(ControllerOptions options, Queue& queue, Applier& applier, Clock& clock)
+    : options_(std::move(options)),
+      queue_(queue),
+      applier_(applier),
+      clock_(clock),
+      lane_(queue.add_lane(options_.name, options_.at_once)) {}
+
+void Controller::use(CacheBase& cache) {
+  caches_.push_back(&cache);
+  cache.on_advance([this] { wake_parked(); });
+}
+
+void Controller::enqueue(const kube::Key& key, Queue::Priority priority) {
+  queue_.add(lane_, key, priority);
+}
+
+Task<> Controller::process(kube::Key key) {
+  const Instant start = clock_.instant();
+  const End end = co_await turn(key);
+  if (observer_ != nullptr) observer_->planned(name(), end, clock_.instant() - start);
+}
+
+Task<Controller::End> Controller::turn(const kube::Key& key) {
+  if (must_wait(key)) co_return End::kWaiting;
+  auto plan = ask_planner(key, nullptr);
+  if (!plan) {
+    queue_.retry(lane_, key, kAfterRefusal);
+    co_return End::kDefect;
+  }
+  if (!*plan) {
+    queue_.forget(lane_, key);
+    co_return End::kSuccess;
+  }
+  const auto look_again = (*plan)->look_again;
+  const Outcome outcome = co_await applier_.apply(std::move(**plan));
+  look_for(key, outcome.traces);
+  if (!outcome.ok()) co_return co_await handle_failure(key, outcome);
+  queue_.forget(lane_, key);
+  if (!look_again) co_return End::kSuccess;
+  queue_.add_after(lane_, key, *look_again);
+  co_return End::kLookAgain;
+}
+
+// One object that a planner cannot bear must not take all the others down with it.
+Result<std::optional<Plan>> Controller::ask_planner(const kube::Key& key, const Refusal* refused) {
+  try {
+    return options_.plan(key, clock_.now(), refused);
+  } catch (const std::exception& e) {
+    log_error("a planner failed", {{"controller", name()},
+                                   {"kind", kind().kind},
+                                   {"namespace", key.ns.view()},
+                                   {"name", key.name},
+                                   {"what", e.what()}});
+    return fail(Reason::kUnknown, "{}", e.what());
+  }
+}
+
+// ---- reading our own writes ---------------------------------------------------------------------
+
+bool Controller::must_wait(const kube::Key& key) {
+  const auto found = unseen_.find(key);
+  if (found == unseen_.end()) return false;
+  Unseen& unseen = found->second;
+  std::erase_if(unseen.traces, [&](const Trace& trace) { return has_seen(trace); });
+  const Duration left = unseen.since + options_.patience - clock_.instant();
+  if (!unseen.traces.empty() && left > Duration::zero()) {
+    parked_.insert(key);
+    queue_.add_after(lane_, key, left);
+    return true;
+  }
+  if (!unseen.traces.empty()) {
+    log_warning("planning on a cache that has not seen our own writes",
+                {{"controller", name()}, {"namespace", key.ns.view()}, {"name", key.name}});
+  }
+  unseen_.erase(found);
+  return false;
+}
+
+bool Controller::has_seen(const Trace& trace) const {
+  const CacheBase* cache = cache_of(*trace.kind);
+  if (cache == nullptr) return true;
+  const kube::Meta* meta = cache->meta(trace.key);
+  if (!trace.deleted.empty()) {
+    return meta == nullptr || meta->uid != trace.deleted || meta->is_being_deleted();
+  }
+  // Versions that are no numbers cannot be compared; then nothing is waited for.
+  if (trace.version == 0 || cache->last_version() == 0) return true;
+  return cache->last_version() >= trace.version ||
+         (meta != nullptr && meta->resource_version >= trace.version);
+}
+
+void Controller::look_for(const kube::Key& key, const std::vector<Trace>& traces) {
+  for (const Trace& trace : traces) {
+    if (has_seen(trace)) continue;
+    Unseen& unseen = unseen_[key];
+    unseen.traces.push_back(trace);
+    unseen.since = clock_.instant();
+  }
+}
+
+void Controller::wake_parked() {
+  for (auto i = parked_.begin(); i != parked_.end();) {
+    const auto found = unseen_.find(*i);
+    const bool waits = found != unseen_.end() &&
+                       !std::ranges::all_of(found->second.traces,
+                                            [&](const Trace& trace) { return has_seen(trace); });
+    if (waits) {
+      ++i;
+    } else {
+      enqueue(*i);
+      i = parked_.erase(i);
+    }
+  }
+}
+
+const CacheBase* Controller::cache_of(const kube::Kind& kind) const {
+  const auto found =
+      std::ranges::find_if(caches_, [&](const CacheBase* cache) { return cache->kind() == kind; });
+  return found == caches_.end() ? nullptr : *found;
+}
+
+// ---- failures -----------------------------------------------------------------------------------
+
+Task<Controller::End> Controller::handle_failure(const kube::Key& key, const Outcome& outcome) {
+  const Outcome::Failed& failed = decisive(outcome);
+  if (failed.error.is(Reason::kCancelled)) co_return End::kError;  // we are stopping
+  if (is_refusal(failed.error)) {
+    co_await report_refusal(key, failed);
+    queue_.retry(lane_, key, std::max(kAfterRefusal, longest_retry_after(outcome)));
+    co_return End::kRefused;
+  }
+  queue_.retry(lane_, key, longest_retry_after(outcome));
+  co_return End::kError;
+}
+
+Task<> Controller::report_refusal(const kube::Key& key, const Outcome::Failed& failed) {
+  const Refusal refusal{.what = failed.what, .error = failed.error};
+  auto plan = ask_planner(key, &refusal);
+  const bool told = plan && *plan && !(*plan)->events.empty();
+  if (plan && *plan) {
+    const Outcome outcome = co_await applier_.report(std::move(**plan));
+    look_for(key, outcome.traces);
+  }
+  const auto object = object_of(key);
+  if (told || !object || !on_event_) co_return;
+  on_event_({.regarding = *object,
+             .type = Event::Type::kWarning,
+             .reason = std::string(event_reason(failed.what)),
+             .action = "Reconciling",
+             .message = fmt::format("{}: {}", failed.what, failed.error.message)});
+}
+
+std::optional<ObjectRef> Controller::object_of(const kube::Key& key) const {
+  const CacheBase* cache = cache_of(kind());
+  const kube::Meta* meta = cache == nullptr ? nullptr : cache->meta(key);
+  if (meta == nullptr) return std::nullopt;
+  return ObjectRef{options_.kind, key, meta->uid};
+}
+
+std::optional<kube::Key> controller_key(const kube::Meta& meta, const kube::Kind& kind) {
+  const auto* owner = meta.controller();
+  if (owner == nullptr || owner->kind.view() != kind.kind) return std::nullopt;
+  const std::string_view version = owner->api_version;
+  const auto slash = version.find('/');
+  const auto group = slash == std::string_view::npos ? "" : version.substr(0, slash);
+  if (group != kind.group) return std::nullopt;
+  return kube::Key{kind.namespaced ? meta.key.ns : Interned(), owner->name};
+}
+
+}  // namespace grapnel::runtime

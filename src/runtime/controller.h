@@ -1,0 +1,101 @@
+// One controller: takes a key, asks the planner, has the Plan carried out, and decides when the key
+// comes back.
+//
+// What must hold:
+//  - a key is planned only on caches that have seen all of this controller's own writes for it
+//    (after `patience` it goes on regardless: names and uids keep that safe);
+//  - after any failure the key comes back, later each time; a conflict almost at once;
+//  - a refusal is told to the planner once, so that it can set a condition, and does not loop.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/async.h"
+#include "runtime/applier.h"
+#include "runtime/cache.h"
+#include "runtime/plan.h"
+#include "runtime/queue.h"
+
+namespace grapnel::runtime {
+
+// The Plan for a key as the caches stand now; nothing when there is nothing to plan for.
+using Planner =
+    std::function<std::optional<Plan>(const kube::Key& key, Time now, const Refusal* refused)>;
+
+struct ControllerOptions {
+  std::string name;  // in metrics, logs and events
+  const kube::Kind* kind = nullptr;
+  Planner plan;
+  size_t at_once = 8;
+  Duration patience = minutes(2);
+};
+
+class ControllerObserver {
+ public:
+  // As controller-runtime counts them. kWaiting: the caches have not seen our own writes yet.
+  enum class End { kSuccess, kLookAgain, kError, kRefused, kDefect, kWaiting };
+  virtual ~ControllerObserver() = default;
+  virtual void planned(const std::string& controller, End end, Duration took) = 0;
+};
+
+class Controller {
+ public:
+  Controller(ControllerOptions options, Queue& queue, Applier& applier, Clock& clock);
+  Controller(const Controller&) = delete;
+  Controller& operator=(const Controller&) = delete;
+
+  // A cache that this controller's planner reads: before each plan it must have seen what was
+  // written to its kind.
+  void use(CacheBase& cache);
+  void set_observer(ControllerObserver* observer) { observer_ = observer; }
+  void on_event(std::function<void(const Event&)> f) { on_event_ = std::move(f); }
+
+  void enqueue(const kube::Key& key, Queue::Priority priority = Queue::Priority::kNormal);
+  // One turn of a key that was taken from the queue.
+  Task<> process(kube::Key key);
+
+  const std::string& name() const { return options_.name; }
+  const kube::Kind& kind() const { return *options_.kind; }
+  size_t lane() const { return lane_; }
+
+ private:
+  using End = ControllerObserver::End;
+  // What the caches have yet to show for a key.
+  struct Unseen {
+    std::vector<Trace> traces;
+    Instant since{};
+  };
+
+  Task<End> turn(const kube::Key& key);
+  Result<std::optional<Plan>> ask_planner(const kube::Key& key, const Refusal* refused);
+  bool must_wait(const kube::Key& key);
+  bool has_seen(const Trace& trace) const;
+  void look_for(const kube::Key& key, const std::vector<Trace>& traces);
+  void wake_parked();
+  Task<End> handle_failure(const kube::Key& key, const Outcome& outcome);
+  Task<> report_refusal(const kube::Key& key, const Outcome::Failed& failed);
+  std::optional<ObjectRef> object_of(const kube::Key& key) const;
+  const CacheBase* cache_of(const kube::Kind& kind) const;
+
+  ControllerOptions options_;
+  Queue& queue_;
+  Applier& applier_;
+  Clock& clock_;
+  size_t lane_;
+  std::vector<CacheBase*> caches_;
+  absl::flat_hash_map<kube::Key, Unseen> unseen_;
+  std::set<kube::Key> parked_;  // came, and wait until the caches have seen those
+  ControllerObserver* observer_ = nullptr;
+  std::function<void(const Event&)> on_event_;
+};
+
+// The key of the object that controls this one, when it is of that kind.
+std::optional<kube::Key> controller_key(const kube::Meta& meta, const kube::Kind& kind);
+
+}  // namespace grapnel::runtime

@@ -1,0 +1,178 @@
+#include "runtime/manager.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace grapnel::runtime {
+namespace {
+
+// A Signal has no memory, so what is waited for is checked right before each wait, in one Task.
+Task<> wait_while(Signal& signal, std::function<bool()> waiting) {
+  while (waiting()) co_await signal.wait();
+}
+
+}  // namespace
+
+Manager::Manager(Executor executor, kube::Client& client, Clock& clock, Random& random,
+                 ManagerOptions options)
+    : executor_(executor),
+      client_(client),
+      clock_(clock),
+      random_(random),
+      options_(std::move(options)),
+      queue_(clock, random, options_.queue),
+      lease_(options_.lease ? std::make_unique<Lease>(client, clock, random, *options_.lease)
+                            : nullptr),
+      applier_(executor, client,
+               [this] {
+                 ApplierOptions applier = options_.applier;
+                 if (lease_)
+                   applier.may_write = [lease = lease_.get()] { return lease->leading(); };
+                 return applier;
+               }()),
+      changed_(executor),
+      ready_(executor) {
+  queue_.on_ready([this] { poke(); });
+  if (lease_) {
+    lease_->on_change([this](bool leading) {
+      lease_lost_ = !leading;
+      changed_.notify_all();
+    });
+  }
+}
+
+Manager::~Manager() = default;
+
+void Manager::adopt(std::unique_ptr<InformerBase> informer) {
+  informer->on_synced([this] { changed_.notify_all(); });
+  applier_.use(informer->base_cache());
+  informers_.push_back(std::move(informer));
+}
+
+Controller& Manager::add_controller(ControllerOptions options) {
+  controllers_.push_back(
+      std::make_unique<Controller>(std::move(options), queue_, applier_, clock_));
+  controllers_.back()->on_event(options_.applier.on_event);
+  return *controllers_.back();
+}
+
+void Manager::stop() {
+  stopping_ = true;
+  changed_.notify_all();
+}
+
+void Manager::poke() {
+  poked_ = true;
+  ready_.notify_all();
+}
+
+bool Manager::synced() const {
+  return std::ranges::all_of(informers_, [](const auto& informer) { return informer->synced(); });
+}
+
+std::vector<std::pair<std::string, std::string>> Manager::unready() const {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& informer : informers_) {
+    if (informer->synced()) continue;
+    out.emplace_back(fmt::format("{} ({})", informer->kind().kind, informer->kind().api_version()),
+                     informer->trouble() ? informer->trouble()->message : "still listing");
+  }
+  return out;
+}
+
+Task<Result<>> Manager::run() {
+  for (const auto& informer : informers_) watches_.push_back(spawn(executor_, informer->run()));
+  Result<> ended = co_await wait_for_caches();
+  if (ended && !stopping_) ended = co_await lead();
+  co_await stop_informers();
+  if (lease_) co_await lease_->release();
+  co_return ended;
+}
+
+Task<Result<>> Manager::wait_for_caches() {
+  const Instant deadline = clock_.instant() + options_.sync_timeout;
+  const bool in_time = co_await with_deadline(
+      clock_, deadline, wait_while(changed_, [this] { return !stopping_ && !synced(); }));
+  if (in_time) co_return Result<>();
+  std::string kinds;
+  for (const auto& [kind, why] : unready()) {
+    kinds += fmt::format("{}{}: {}", kinds.empty() ? "" : "; ", kind, why);
+  }
+  co_return fail(Reason::kTimeout, "caches did not sync in time: {}", kinds);
+}
+
+// From here to the end we are, or wait to be, the one that works.
+Task<Result<>> Manager::lead() {
+  Spawned election;
+  if (lease_) election = spawn(executor_, lease_->run());
+  co_await wait_while(
+      changed_, [this] { return !stopping_ && lease_ && !lease_->leading() && !lease_lost_; });
+
+  Spawned dispatcher;
+  if (!stopping_ && (!lease_ || lease_->leading())) {
+    working_ = true;
+    dispatcher = spawn(executor_, dispatch());
+  }
+  co_await wait_while(changed_, [this] { return !stopping_ && !lease_lost_; });
+
+  working_ = false;
+  dispatcher.cancel();
+  co_await dispatcher.join();
+  co_await let_work_end();
+  election.cancel();
+  co_await election.join();
+  if (lease_lost_) co_return fail(Reason::kCancelled, "the lease was lost");
+  co_return Result<>();
+}
+
+Task<> Manager::dispatch() {
+  for (;;) {
+    poked_ = false;
+    std::erase_if(turns_, [](const auto& turn) { return turn.second.done(); });
+    while (workers_ < options_.at_once) {
+      auto item = queue_.take();
+      if (!item) break;
+      ++workers_;
+      turns_.emplace(++number_, spawn(executor_, work(std::move(*item))));
+    }
+    const auto due = queue_.next_due();
+    auto poked = wait_while(ready_, [this] { return !poked_; });
+    if (due && workers_ < options_.at_once) {
+      co_await with_deadline(clock_, *due, std::move(poked));
+    } else {
+      co_await std::move(poked);
+    }
+  }
+}
+
+Task<> Manager::work(Queue::Item item) {
+  struct Done {  // also when we are cancelled
+    Manager& manager;
+    const Queue::Item& item;
+    ~Done() {
+      --manager.workers_;
+      manager.queue_.done(item);
+      manager.poke();
+    }
+  } done{*this, item};
+  co_await controllers_[item.lane]->process(item.key);
+}
+
+Task<> Manager::let_work_end() {
+  const Instant deadline = clock_.instant() + options_.grace;
+  co_await with_deadline(clock_, deadline, wait_while(ready_, [this] { return workers_ > 0; }));
+  for (auto& [number, turn] : turns_) turn.cancel();
+  for (auto& [number, turn] : turns_) co_await turn.join();
+  turns_.clear();
+}
+
+Task<> Manager::stop_informers() {
+  for (auto& watch : watches_) watch.cancel();
+  for (auto& watch : watches_) co_await watch.join();
+  watches_.clear();
+}
+
+}  // namespace grapnel::runtime
