@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "document/json_extent.h"
 #include "document/yaml_scalar.h"
 
 namespace grapnel {
@@ -29,32 +30,6 @@ Failure fail_at(const yaml_mark_t& mark, fmt::format_string<Args...> text, Args&
   const Position at = position_of(mark);
   return fail(Reason::kDecode, "line {}, column {}: {}", at.line, at.column,
               fmt::format(text, std::forward<Args>(args)...));
-}
-
-// What a value costs when it is copied, and how deep it is.
-struct Extent {
-  size_t bytes = 0;
-  size_t height = 0;
-};
-
-Extent extent_of(const Json& value) {
-  Extent extent{.bytes = sizeof(Json)};
-  const auto add = [&](const Json& child) {
-    const Extent inner = extent_of(child);
-    extent.bytes += inner.bytes;
-    extent.height = std::max(extent.height, inner.height + 1);
-  };
-  if (const auto* string = value.if_string()) extent.bytes += string->size();
-  if (const auto* array = value.if_array()) {
-    for (const Json& element : *array) add(element);
-  }
-  if (const auto* object = value.if_object()) {
-    for (const auto& [key, member] : *object) {
-      extent.bytes += key.size() + sizeof(void*) * 2;
-      add(member);
-    }
-  }
-  return extent;
 }
 
 // JSON has one kind of number, and Kubernetes reads 1.0 and 1e3 back as integers.
@@ -85,7 +60,7 @@ class Reader {
   struct Anchor {
     bool whole = false;
     Json value;
-    Extent extent;
+    JsonExtent extent;
   };
 
   Result<> advance();
@@ -195,7 +170,7 @@ Result<Json> Reader::read_alias(size_t depth) {
   if (!anchor.whole) {
     return fail_at(event_.start_mark, "anchor '{}' value contains itself", name);
   }
-  if (depth + anchor.extent.height > kMaxJsonDepth + 1) {
+  if (depth - 1 + anchor.extent.height > kMaxJsonDepth) {
     return fail_at(event_.start_mark, "nested deeper than {}", kMaxJsonDepth);
   }
   if (auto affordable = spend(anchor.extent.bytes); !affordable) {
