@@ -171,7 +171,8 @@ void CurlLoop::collect() {
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
     const CURLcode code = message->data.result;  // the message dies with the removal
     auto& transfer = *static_cast<Transfer*>(owner);
-    detach(transfer);
+    // Taken out, a connection made for its own sake would be closed.
+    if (code != CURLE_OK || transfer.kind_ != Transfer::Kind::kConnect) detach(transfer);
     transfer.finished(code);
   }
   start_next();

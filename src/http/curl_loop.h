@@ -26,8 +26,8 @@ class CurlLoop;
 // One request on its way. At most one coroutine waits for it at a time.
 class Transfer {
  public:
-  // What send() and open() do differently.
-  enum class Kind { kWhole, kStream };
+  // For send(), for open(), and to connect only: then bytes go through receive() and transmit().
+  enum class Kind { kWhole, kStream, kConnect };
   Transfer(std::shared_ptr<CurlLoop> loop, std::shared_ptr<const ClientOptions> options,
            Request request, Kind kind);
   Transfer(const Transfer&) = delete;
@@ -49,6 +49,15 @@ class Transfer {
   // Once done(): why it failed, if it did.
   const std::optional<Error>& error() const { return error_; }
   Instant last_heard() const { return last_heard_; }
+  // Of a connected kConnect, without blocking: CURLE_AGAIN when nothing can be done now.
+  struct Moved {
+    CURLcode code = CURLE_OK;
+    size_t count = 0;
+  };
+  Moved receive(char* data, size_t size);
+  Moved transmit(std::string_view data);
+  int release_socket();  // the loop stops watching it; libcurl still owns it
+
   Error failure(Reason reason, std::string_view what) const;
 
  private:

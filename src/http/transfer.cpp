@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -155,11 +156,30 @@ void Transfer::finished(CURLcode code) {
   } else if (code != CURLE_OK) {
     error_ = failure(Reason::kTransport,
                      error_text_[0] != '\0' ? error_text_ : curl_easy_strerror(code));
-  } else if (!head_done_) {
+  } else if (!head_done_ && kind_ != Kind::kConnect) {
     // libcurl takes a head cut in the middle for a whole one.
     error_ = failure(Reason::kTransport, "the server closed the connection within the header");
   }
   wake();
+}
+
+Transfer::Moved Transfer::receive(char* data, size_t size) {
+  Moved moved;
+  moved.code = curl_easy_recv(easy_, data, size, &moved.count);
+  return moved;
+}
+
+Transfer::Moved Transfer::transmit(std::string_view data) {
+  Moved moved;
+  moved.code = curl_easy_send(easy_, data.data(), data.size(), &moved.count);
+  return moved;
+}
+
+int Transfer::release_socket() {
+  curl_socket_t fd = CURL_SOCKET_BAD;
+  curl_easy_getinfo(easy_, CURLINFO_ACTIVESOCKET, &fd);
+  loop_->forget(fd);
+  return fd;
 }
 
 size_t Transfer::on_header(std::string_view line) {
@@ -226,6 +246,10 @@ Result<> Transfer::configure() {
   if (kind_ == Kind::kStream) {
     curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, 1L);
     curl_easy_setopt(easy_, CURLOPT_FORBID_REUSE, 1L);
+  }
+  if (kind_ == Kind::kConnect) {
+    curl_easy_setopt(easy_, CURLOPT_CONNECT_ONLY, 1L);
+    curl_easy_setopt(easy_, CURLOPT_HTTPPROXYTUNNEL, 1L);
   }
   configure_callbacks();
   configure_tls();
@@ -337,6 +361,7 @@ void Transfer::configure_callbacks() {
   const auto socket_options = +[](void*, curl_socket_t fd, curlsocktype) {
     const unsigned timeout = kUserTimeoutMs;
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof timeout);
+    fcntl(fd, F_SETFD, FD_CLOEXEC);  // not for the processes that we start
     return static_cast<int>(CURL_SOCKOPT_OK);
   };
   // Connections outlive the transfer, so this one goes to the loop.

@@ -1,4 +1,4 @@
-// What a connection may become. Inside http/ only.
+// What a connection may become, and how a client makes one. Inside http/ only.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,11 @@
 namespace grapnel::http {
 
 std::unique_ptr<ByteStream> make_byte_stream(std::shared_ptr<Channel> channel);
+
+// Connects as a client to the host of request.target, http or https, through proxies and TLS as
+// these options say, and says nothing yet.
+Task<Result<std::shared_ptr<Channel>>> connect_channel(Executor executor, ClientOptions options,
+                                                       Request request);
 
 // Answers the handshake in `request`; a request that is none is answered with 400.
 Task<Result<std::unique_ptr<WebSocket>>> accept_websocket_on(std::shared_ptr<Channel> channel,

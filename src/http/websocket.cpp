@@ -1,5 +1,6 @@
 #include "http/websocket.h"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -201,9 +202,80 @@ Task<Result<std::unique_ptr<WebSocket>>> accept_websocket_on(std::shared_ptr<Cha
   co_return std::make_unique<BeastWebSocket>(session);
 }
 
-Task<Result<std::unique_ptr<WebSocket>>> connect_websocket(Executor, ClientOptions, Request,
-                                                           std::vector<std::string>) {
-  co_return fail(Reason::kUsage, "not yet");
+namespace {
+
+// "wss://host:1/path?x" as what connects, what the Host header says, and what is asked for.
+struct WebSocketUrl {
+  std::string connect_to;
+  std::string host;
+  std::string target;
+};
+
+Result<WebSocketUrl> split_url(std::string_view url) {
+  const size_t mark = url.find("://");
+  if (mark == std::string_view::npos) return fail(Reason::kUsage, "not a URL: '{}'", url);
+  std::string_view scheme = url.substr(0, mark);
+  if (scheme == "ws") scheme = "http";
+  if (scheme == "wss") scheme = "https";
+  const std::string_view rest = url.substr(mark + 3);
+  const size_t end = std::min(rest.find_first_of("/?#"), rest.size());
+  std::string target(rest.substr(end, rest.find('#') - end));
+  if (!target.starts_with('/')) target.insert(0, "/");
+  return WebSocketUrl{fmt::format("{}://{}", scheme, rest), std::string(rest.substr(0, end)),
+                      std::move(target)};
+}
+
+Failure refusal(const ws::response_type& answer) {
+  Error error{.reason = Reason::kUnknown,
+              .message = answer.body(),
+              .code = static_cast<int>(answer.result_int())};
+  if (error.message.empty()) {
+    error.message = fmt::format("the server refused the WebSocket with status {}", error.code);
+  }
+  return fail(std::move(error));
+}
+
+std::string offer_of(const std::vector<std::string>& subprotocols) {
+  std::string out;
+  for (const std::string& name : subprotocols) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
+}  // namespace
+
+Task<Result<std::unique_ptr<WebSocket>>> connect_websocket(Executor executor, ClientOptions options,
+                                                           Request request,
+                                                           std::vector<std::string> subprotocols) {
+  const Duration timeout = std::clamp<Duration>(request.timeout, Duration::zero(), hours(24));
+  const Instant deadline = system_clock().instant() + timeout;
+  const auto url = split_url(request.target);
+  if (!url) co_return fail(url.error());
+  request.target = url->connect_to;
+  const Headers headers = request.headers;
+  auto channel = co_await connect_channel(executor, std::move(options), std::move(request));
+  if (!channel) co_return fail(channel.error());
+
+  const auto session = std::make_shared<Session>(std::move(*channel));
+  session->channel->set_deadline(deadline);
+  session->stream.set_option(ws::stream_base::decorator(
+      [headers, offer = offer_of(subprotocols)](ws::request_type& handshake) {
+        for (const auto& [name, value] : headers) handshake.set(name, value);
+        if (!offer.empty()) handshake.set(beast::http::field::sec_websocket_protocol, offer);
+      }));
+  ws::response_type answer;
+  const auto [error] = co_await session->stream.async_handshake(
+      answer, url->host, url->target, asio::as_tuple(asio::use_awaitable));
+  if (error == ws::error::upgrade_declined) co_return refusal(answer);
+  if (error) co_return transport_failure(error);
+  session->channel->clear_deadline();
+  const auto chosen = answer[beast::http::field::sec_websocket_protocol];
+  session->subprotocol.assign(chosen.data(), chosen.size());
+  if (!chosen.empty() &&
+      std::ranges::find(subprotocols, session->subprotocol) == subprotocols.end()) {
+    co_return fail(Reason::kTransport, "WebSocket: the server chose '{}', which was not offered",
+                   session->subprotocol);
+  }
+  co_return std::make_unique<BeastWebSocket>(session);
 }
 
 }  // namespace grapnel::http
