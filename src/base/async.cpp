@@ -7,8 +7,8 @@
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/experimental/parallel_group.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/multiple_exceptions.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -142,15 +142,33 @@ Task<> Spawned::join() {
   while (state && !state->done) co_await state->ended.wait();
 }
 
+namespace {
+
+// Ends a spawned Task's State: when the Task has ended, or when the loop is destroyed under it, so
+// that nobody tries to cancel what is no longer there.
+class End {
+ public:
+  explicit End(std::shared_ptr<Spawned::State> state) : state_(std::move(state)) {}
+  End(End&&) noexcept = default;
+  ~End() {
+    if (state_) state_->done = true;
+  }
+  void operator()(const std::exception_ptr& error) {
+    state_->done = true;
+    state_->ended.notify_all();
+    if (error && !is_cancellation(error)) die_of(error);
+  }
+
+ private:
+  std::shared_ptr<Spawned::State> state_;
+};
+
+}  // namespace
+
 Spawned spawn(Executor executor, Task<> task) {
   auto state = std::make_shared<Spawned::State>(executor);
   asio::co_spawn(executor, std::move(task),
-                 asio::bind_cancellation_slot(state->cancellation.slot(),
-                                              [state](const std::exception_ptr& error) {
-                                                state->done = true;
-                                                state->ended.notify_all();
-                                                if (error && !is_cancellation(error)) die_of(error);
-                                              }));
+                 asio::bind_cancellation_slot(state->cancellation.slot(), End(state)));
   return Spawned(std::move(state));
 }
 

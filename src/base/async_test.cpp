@@ -82,6 +82,29 @@ TEST_F(AsyncTest, AHandleMayBeDroppedOutsideTheLoopJustBeforeItsTaskEnds) {
   SUCCEED() << "no matter which came first: " << ended;
 }
 
+// As in a simulated crash: the loop goes first, then what ran on it.
+TEST(Async, HandlesMayOutliveTheLoop) {
+  bool unwound = false;
+  auto loop = std::make_unique<boost::asio::io_context>();
+  Signal signal(loop->get_executor());
+  auto task = spawn(loop->get_executor(), [](Signal& s, bool& flag) -> Task<> {
+    struct Guard {
+      bool& flag;
+      ~Guard() { flag = true; }
+    } guard{flag};
+    const auto child = spawn(co_await this_executor(),
+                             [](Signal& waited) -> Task<> { co_await waited.wait(); }(s));
+    co_await with_deadline(system_clock(), system_clock().instant() + hours(1), s.wait());
+  }(signal, unwound));
+  loop->poll();
+  EXPECT_FALSE(task.done());
+  loop.reset();
+  EXPECT_TRUE(unwound);
+  EXPECT_TRUE(task.done());
+  task.cancel();
+  signal.notify_all();
+}
+
 TEST_F(AsyncTest, SignalWakesEveryWaiter) {
   int woken = 0;
   run([](AsyncTest& t, int& count) -> Task<> {
