@@ -16,6 +16,8 @@ namespace {
 
 namespace asio = boost::asio;
 
+using Progress = RequestParser::Progress;
+
 constexpr size_t kReadAhead = 64UL << 10;
 
 Instant in(Duration length) {
@@ -63,8 +65,10 @@ void Connection::close() {
 }
 
 Task<> Connection::run() {
+  idle_ = true;
   channel_->set_deadline(in(server_->options.header_timeout));
   if (co_await channel_->handshake()) co_return;
+  idle_ = false;
   while (keep_alive_ && !server_->stopping) {
     if (!co_await read_request()) co_return;
     channel_->clear_deadline();
@@ -79,62 +83,61 @@ Task<> Connection::run() {
   co_await say_goodbye();
 }
 
+// False: the client has gone, or was idle for too long.
+Task<bool> Connection::wait_for_request() {
+  if (!buffer_.empty()) co_return true;
+  buffer_.shrink_to_fit();
+  idle_ = true;
+  channel_->set_deadline(in(server_->options.idle_timeout));
+  const auto first = co_await channel_->append_to(buffer_, kReadAhead);
+  idle_ = false;
+  if (!first.error && first.count != 0) co_return true;
+  channel_->set_deadline(in(seconds(1)));
+  co_await channel_->finish_writing();
+  co_return false;
+}
+
 // False: there is no request and will be none.
 Task<bool> Connection::read_request() {
-  RequestParser parser(server_->options.max_body);
-  const Duration patience = server_->options.header_timeout;
-  auto progress = RequestParser::Progress::kNeedsMore;
-  if (buffer_.empty()) {
-    buffer_.shrink_to_fit();
-    idle_ = true;
-    channel_->set_deadline(in(server_->options.idle_timeout));
-    const auto first = co_await channel_->append_to(buffer_, kReadAhead);
-    idle_ = false;
-    if (first.error || first.count == 0) {
-      channel_->set_deadline(in(seconds(1)));
-      co_await channel_->finish_writing();
-      co_return false;
-    }
-  }
-  progress = parser.parse_header(buffer_);
-  if (progress == RequestParser::Progress::kNeedsMore) channel_->set_deadline(in(patience));
-  while (progress == RequestParser::Progress::kNeedsMore) {
-    const auto more = co_await channel_->append_to(buffer_, kReadAhead);
-    if (more.error == asio::error::timed_out) {
-      co_await refuse(408, "the header did not come in time");
-      co_return false;
-    }
-    if (more.error || more.count == 0) co_return false;
-    progress = parser.parse_header(buffer_);
-  }
+  if (!co_await wait_for_request()) co_return false;
+  const auto parser = std::make_unique<RequestParser>(server_->options.max_body);
   answer_ = Answer::kNone;
-  if (progress == RequestParser::Progress::kDone) {
-    keep_alive_ = parser.keep_alive();
-    http_1_0_ = parser.is_http_1_0();
-    const std::string_view expect = parser.headers().get("Expect");
-    progress = parser.parse_body(buffer_);
-    if (progress == RequestParser::Progress::kNeedsMore && !expect.empty() && !http_1_0_ &&
-        buffer_.empty()) {
+  auto progress = parser->parse_header(buffer_);
+  if (progress == Progress::kNeedsMore) {
+    channel_->set_deadline(in(server_->options.header_timeout));
+    while (progress == Progress::kNeedsMore) {
+      if (!co_await read_more("the header did not come in time")) co_return false;
+      progress = parser->parse_header(buffer_);
+    }
+  }
+  if (progress == Progress::kDone) {
+    keep_alive_ = parser->keep_alive();
+    http_1_0_ = parser->is_http_1_0();
+    const bool asks = !http_1_0_ && parser->headers().has("Expect");
+    progress = parser->parse_body(buffer_);
+    if (progress == Progress::kNeedsMore && asks && buffer_.empty()) {
       if (co_await channel_->write("HTTP/1.1 100 Continue\r\n\r\n")) co_return false;
     }
   }
+  const Duration patience = server_->options.header_timeout;
   const Instant last_moment = in(patience * 10);
-  while (progress == RequestParser::Progress::kNeedsMore) {
+  while (progress == Progress::kNeedsMore) {
     channel_->set_deadline(std::min(in(patience), last_moment));
-    const auto more = co_await channel_->append_to(buffer_, kReadAhead);
-    if (more.error == asio::error::timed_out) {
-      co_await refuse(408, "the body did not come in time");
-      co_return false;
-    }
-    if (more.error || more.count == 0) co_return false;
-    progress = parser.parse_body(buffer_);
+    if (!co_await read_more("the body did not come in time")) co_return false;
+    progress = parser->parse_body(buffer_);
   }
-  if (progress == RequestParser::Progress::kRefused) {
-    co_await refuse(parser.refusal(), parser.reason());
+  if (progress == Progress::kRefused) {
+    co_await refuse(parser->refusal(), parser->reason());
     co_return false;
   }
-  request_ = parser.take_request();
+  request_ = parser->take_request();
   co_return true;
+}
+
+Task<bool> Connection::read_more(std::string_view when_late) {
+  const auto more = co_await channel_->append_to(buffer_, kReadAhead);
+  if (more.error == asio::error::timed_out) co_await refuse(408, std::string(when_late));
+  co_return !more.error && more.count != 0;
 }
 
 Task<> Connection::refuse(int status, std::string reason) {
@@ -251,18 +254,17 @@ Task<Result<>> Connection::respond(Response response) {
 Task<Result<>> Connection::begin(Response head) {
   if (auto ok = claim(); !ok) co_return ok;
   answer_ = Answer::kStarted;
-  const bool has_body = answer_has_body(head.status);
-  chunked_ = has_body && !http_1_0_;
-  if (has_body && http_1_0_) keep_alive_ = false;  // its end is the end of the connection
+  has_body_ = answer_has_body(head.status);
+  chunked_ = has_body_ && !http_1_0_;
+  if (has_body_ && http_1_0_) keep_alive_ = false;  // its end is the end of the connection
   std::string out = head_of(head, std::nullopt);
   co_return co_await send(out);
 }
 
 Task<Result<>> Connection::write(std::string_view chunk) {
   if (answer_ != Answer::kStarted) co_return fail(Reason::kUsage, "no streamed answer is open");
-  if (chunk.empty()) co_return Result<>();
+  if (chunk.empty() || !has_body_) co_return Result<>();
   if (chunked_) co_return co_await send(fmt::format("{:x}\r\n{}\r\n", chunk.size(), chunk));
-  if (request_.method == "HEAD") co_return Result<>();
   co_return co_await send(chunk);
 }
 

@@ -43,7 +43,9 @@ class Connection final : public Exchange {
   // How far the answer to the current request is.
   enum class Answer { kNone, kStarted, kWhole, kBroken, kUpgraded };
 
+  Task<bool> wait_for_request();
   Task<bool> read_request();
+  Task<bool> read_more(std::string_view when_late);
   Task<> refuse(int status, std::string reason);
   Task<> call_handler();
   Task<> say_goodbye();
@@ -61,6 +63,7 @@ class Connection final : public Exchange {
   bool idle_ = false;
   bool keep_alive_ = true;
   bool http_1_0_ = false;
+  bool has_body_ = false;
   bool chunked_ = false;
 };
 

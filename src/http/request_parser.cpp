@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
 #include <utility>
@@ -107,6 +108,11 @@ RequestParser::Progress RequestParser::check_header() {
     return one.has("Host");
   });
   if (hosts > 1 || (hosts == 0 && !is_http_1_0())) return refuse(400, "one Host header is needed");
+  const std::string_view expect = headers().get("Expect");
+  if (!expect.empty() &&
+      !beast::iequals(beast::string_view(expect.data(), expect.size()), "100-continue")) {
+    return refuse(417, "only 100-continue can be expected");
+  }
   return Progress::kDone;
 }
 

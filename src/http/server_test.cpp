@@ -126,6 +126,20 @@ TEST_F(ServerTest, StreamsInChunks) {
   EXPECT_THAT(talk("GET / HTTP/1.0\r\n\r\n"), testing::EndsWith("\r\n\r\n0\n1\n2\n3\n4\n"));
 }
 
+TEST_F(ServerTest, AStreamWhereNoBodyMayBeIsTheHeadOnly) {
+  serve([](Exchange& x) -> Task<> {
+    EXPECT_TRUE(co_await x.begin({.status = x.request().method == "HEAD" ? 200 : 304}));
+    EXPECT_TRUE(co_await x.write("nobody sees this"));
+    EXPECT_TRUE(co_await x.finish());
+  });
+  for (const char* method : {"HEAD", "GET"}) {
+    const auto got =
+        talk(fmt::format("{} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", method));
+    EXPECT_THAT(got, testing::EndsWith("\r\n\r\n"));
+    EXPECT_THAT(got, testing::Not(HasSubstr("chunked")));
+  }
+}
+
 TEST_F(ServerTest, AStreamThatIsNotFinishedIsCut) {
   serve([](Exchange& x) -> Task<> {
     (void)co_await x.begin({});
@@ -256,6 +270,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
                 "Content-Length: 2\r\n\r\n",
                 "HTTP/1.1 100 Continue\r\n\r\n"},
+        RawCase{"expects_else", "GET / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n",
+                "HTTP/1.1 417"},
         RawCase{"expects_too_much",
                 "PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
                 "Content-Length: 2000\r\n\r\n",

@@ -1,8 +1,6 @@
 // Client and server over TLS: who trusts whom, and what a broken peer looks like.
 #include <gmock/gmock.h>
 
-#include <fstream>
-
 #include "http/certificates.h"
 #include "http/client.h"
 #include "http/loopback_test.h"
@@ -228,15 +226,7 @@ TEST_F(TlsTest, ASlowReaderHoldsItsHandlerBack) {
   }(*this, written));
 }
 
-size_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  size_t total = 0;
-  size_t resident = 0;
-  file >> total >> resident;
-  return resident * 4096;
-}
-
-TEST_F(TlsTest, ManyWatchesCostLittle) {
+TEST_F(TlsTest, ManyWatchesAtOnce) {
   serve(issue({"127.0.0.1"}), [](Exchange& x) -> Task<> {
     EXPECT_TRUE(co_await x.begin({}));
     EXPECT_TRUE(co_await x.write("{}\n"));
@@ -244,7 +234,6 @@ TEST_F(TlsTest, ManyWatchesCostLittle) {
   });
   run([](TlsTest& t) -> Task<> {
     const auto transport = make_transport(t.executor, {.ca_pem = t.authority.certificate_pem});
-    const size_t before = resident_bytes();
     std::vector<std::unique_ptr<BodyStream>> streams;
     for (int i = 0; i < 50; ++i) {
       auto stream = co_await transport->open({.target = t.url()});
@@ -253,8 +242,6 @@ TEST_F(TlsTest, ManyWatchesCostLittle) {
       EXPECT_EQ(co_await stream->body->read(), "{}\n");
       streams.push_back(std::move(stream->body));
     }
-    // Both ends, and the sanitizer's own; without it about 0.2 MB each.
-    EXPECT_LT(resident_bytes() - before, 50UL << 20);
     streams.clear();
     co_await t.server->stop(seconds(2));
   }(*this));
