@@ -93,8 +93,7 @@ Task<Result<Answer>> Client::exchange(http::Request request,
     }
     if (!answer) {
       if (!is_write(request)) answer.error().ambiguous = false;
-      co_return fail_in(fmt::format("{} {}", request.method, path_of(request)),
-                        std::move(answer.error()));
+      co_return fail(std::move(answer.error()));  // the transport has said what was asked
     }
     if (retried || !unauthorized(*answer) || !credentials_ || !credentials_->renew(authorization)) {
       co_return answer;

@@ -199,8 +199,12 @@ Task<Result<Stream>> Client::logs(Where pod, LogOptions options) {
   if (!path) co_return fail(path.error());
   http::Request ask = request("GET", *path, log_query(options));
   ask.headers.set("Accept", "*/*");
-  // A followed log may be silent for days.
-  if (!options.follow) ask.idle_timeout = kListTimeout;
+  if (options.follow) {
+    // It may be silent for days, and servers send the head of the answer with its first line.
+    ask.timeout = hours(24);
+  } else {
+    ask.idle_timeout = kListTimeout;
+  }
   co_return co_await open(std::move(ask));
 }
 
