@@ -75,6 +75,75 @@ TEST_F(ClientTest, ABodyCutAtAnyByteIsAnError) {
   }
 }
 
+// The end of a stream: nothing, or the error.
+Task<std::optional<Error>> read_to_end(Transport& transport, std::string url) {
+  auto answer = co_await transport.open({.target = std::move(url)});
+  if (!answer) co_return answer.error();
+  while (true) {
+    const auto piece = co_await answer->body->read();
+    if (!piece) co_return piece.error();
+    if (piece->empty()) co_return std::nullopt;
+  }
+}
+
+TEST_F(ClientTest, AStreamCutAtAnyByteIsAnError) {
+  const std::string whole =
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+  for (size_t cut = 0; cut + 2 < whole.size(); ++cut) {
+    RawServer server(executor, RawServer::say(whole.substr(0, cut)));
+    run([](Transport& t, std::string url, size_t where) -> Task<> {
+      const auto end = co_await read_to_end(t, std::move(url));
+      EXPECT_TRUE(end) << "cut at " << where;
+      if (end) EXPECT_EQ(end->reason, Reason::kTransport);
+    }(*transport, server.url(), cut));
+  }
+}
+
+struct Environment {
+  explicit Environment(const char* name_in, const std::string& value) : name(name_in) {
+    setenv(name, value.c_str(), 1);
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  ~Environment() { unsetenv(name); }
+  const char* name;
+};
+
+struct ProxyTest : ClientTest {
+  std::string seen;
+  RawServer proxy{executor, [this](RawServer::Socket& socket) {
+                    return [](RawServer::Socket& s, std::string& out) -> Task<> {
+                      out = co_await RawServer::read_head(s);
+                      co_await RawServer::write(s, "HTTP/1.1 204 No Content\r\n\r\n");
+                    }(socket, seen);
+                  }};
+};
+
+TEST_F(ProxyTest, TheProxyOfTheOptionsIsUsed) {
+  const Environment never("no_proxy", "*");
+  transport = make_transport(executor, {.proxy_url = proxy.url("")});
+  EXPECT_TRUE(send({.target = "http://api.invalid/x"}));
+  EXPECT_THAT(seen, testing::StartsWith("GET http://api.invalid/x HTTP/1.1\r\n"));
+  const auto tunnel = send({.method = "POST", .target = "https://api.invalid/x"});
+  EXPECT_THAT(seen, testing::StartsWith("CONNECT api.invalid:443 HTTP/1.1\r\n"));
+  ASSERT_FALSE(tunnel) << "there is no TLS behind it";
+  EXPECT_FALSE(tunnel.error().ambiguous);
+}
+
+TEST_F(ProxyTest, TheProxyOfTheEnvironmentIsUsedExceptForItsExceptions) {
+  const Environment http("http_proxy", proxy.url(""));
+  EXPECT_TRUE(send({.target = "http://api.invalid/x"}));
+  EXPECT_THAT(seen, testing::StartsWith("GET http://api.invalid/x"));
+  seen.clear();
+  {
+    const Environment except("no_proxy", "other,api.invalid");
+    EXPECT_FALSE(send({.target = "http://api.invalid/x"}));
+  }
+  RawServer direct(executor, RawServer::say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+  EXPECT_EQ(send({.target = direct.url()})->status, 200) << "loopback never";
+  EXPECT_EQ(seen, "");
+}
+
 TEST_F(ClientTest, AnErrorSaysWhetherTheRequestMayHaveTakenEffect) {
   {
     RawServer server(executor, RawServer::say(""));
