@@ -22,8 +22,9 @@ struct NodeTest : testing::Test {
   int state_pid = 0;
 
   void SetUp() override {
-    char name[] = "/var/lib/grapnel-node-XXXXXX";
-    ASSERT_NE(mkdtemp(name), nullptr);
+    std::string name = geteuid() == 0 ? "/var/lib" : "/var/tmp";
+    name += "/grapnel-node-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
     state = name;
     mkdir_logs();
     open_runner();
