@@ -329,7 +329,8 @@ TEST_F(NodeTest, AContainerHasNoMoreRightsThanOnKubernetes) {
   EXPECT_THAT(text, HasSubstr("CapEff:\t00000000a80425fb"));
   EXPECT_THAT(text, HasSubstr("CapBnd:\t00000000a80425fb"));
   EXPECT_THAT(text, HasSubstr("mount: /mnt: permission denied"));
-  EXPECT_THAT(text, HasSubstr("Read-only file system"));
+  EXPECT_THAT(text, HasSubstr(runner->isolation() == Isolation::kRoot ? "Read-only file system"
+                                                                      : "Permission denied"));
   EXPECT_THAT(text, HasSubstr("fd full mqueue null ptmx pts random shm stderr stdin stdout tty "
                               "urandom zero"));
 }
@@ -348,6 +349,10 @@ TEST_F(NodeTest, APodThatForksWithoutEndIsHeld) {
 }
 
 TEST_F(NodeTest, TooMuchMemoryIsReportedAsThat) {
+  if (!runner->shortcomings().empty()) {
+    EXPECT_THAT(runner->shortcomings(), testing::Contains(HasSubstr("limits on memory are not")));
+    GTEST_SKIP() << "no cgroup can be written here";
+  }
   start_pod("hungry");
   ContainerSpec spec = shell("hungry", "exec perl -e '$x = \"a\" x (200 << 20); print length $x'");
   spec.limits.memory_bytes = 64 << 20;
