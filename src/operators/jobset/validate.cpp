@@ -114,7 +114,7 @@ void check_dependencies(const api::JobSet& jobset, size_t index, const Path& pat
   const auto& replicated = all[index];
   const Path list(path, "dependsOn");
   if (index == 0 && !replicated.depends_on.empty()) {
-    faults.forbidden(list, "DependsOn can't be set for the first ReplicatedJob");
+    return faults.forbidden(list, "DependsOn can't be set for the first ReplicatedJob");
   }
   for (size_t i = 0; i < replicated.depends_on.size(); ++i) {
     const auto& dependency = replicated.depends_on[i];
