@@ -15,6 +15,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 
 option(GRAPNEL_TESTS "Build the tests" ON)
 option(GRAPNEL_BENCH "Build the benchmarks" OFF)
+option(GRAPNEL_FUZZ "Build the fuzz targets (clang only)" OFF)
 set(GRAPNEL_SANITIZE "" CACHE STRING "Sanitizers, for example address,undefined")
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
@@ -28,6 +29,12 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2" CACHE STRING "" FORCE)
 if(GRAPNEL_SANITIZE)
   add_compile_options(-fsanitize=${GRAPNEL_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${GRAPNEL_SANITIZE})
+endif()
+
+if(GRAPNEL_FUZZ)
+  # Coverage for the fuzzer in every library; only the targets themselves link its main function.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_link_options(-fsanitize=fuzzer-no-link)
 endif()
 
 find_program(LLD NAMES ld.lld-19 ld.lld)

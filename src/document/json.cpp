@@ -298,7 +298,8 @@ std::string number_text(double value) {
     return std::string(static_cast<const char*>(buffer), end);
   };
   const double size = std::fabs(value);
-  if (size == 0 || (size >= 1e-6 && size < 0x1p53)) return in(std::chars_format::fixed);
+  // Exact where it may be read back as an int64.
+  if (size == 0 || (size >= 1e-6 && size < 0x1p63)) return in(std::chars_format::fixed);
   std::string text = in(std::chars_format::scientific);
   const size_t e = text.find('e');
   if (size >= 1e21) return text;

@@ -41,7 +41,7 @@ TEST(Json, WritesNumbersAsGo) {
   EXPECT_EQ(number_text(1), "1");
   EXPECT_EQ(number_text(1e20), "100000000000000000000");
   EXPECT_EQ(number_text(-18446744073709551616.0), "-18446744073709552000");
-  EXPECT_EQ(number_text(9007199254740993.0), "9007199254740992");
+  EXPECT_EQ(number_text(184467440737095000.0), "184467440737095008");
   EXPECT_EQ(number_text(1.25e22), "1.25e+22");
   EXPECT_EQ(number_text(1e-9), "1e-9");
   EXPECT_EQ(number_text(1e-10), "1e-10");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
 #include "document/json_generator_test.h"
 
 namespace grapnel {
@@ -218,9 +219,11 @@ TEST(Yaml, FoldsLongLinesAsKubectl) {
 
 // Texts that have hurt YAML writers: blanks and breaks at either end, indicators, odd characters.
 rc::Gen<std::string> odd_text() {
-  return rc::gen::container<std::string>(
-      rc::gen::element('\n', ' ', 'a', ':', '-', '#', '"', '\'', '\\', '\t', '\r', '1', '{', '|',
-                       '>', '%', '@', '`', '&', '*', '!', '?', '~', ',', '.', '\x01', '\x7f'));
+  const auto pieces = rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
+      "\n", " ", "a", ":", "-", "#", "\"", "'", "\\", "\t", "\r", "1", "{", "|", ">", "%", "@", "`",
+      "&", "*", "!", "?", "~", ",", ".", "\x01", "\x7f", "\u0085", "\u2028", "\u2029", "\ufeff",
+      "é", "😀", "---", "...", " #", ": "));
+  return rc::gen::map(pieces, [](const std::vector<std::string>& p) { return join(p, ""); });
 }
 
 TEST(Yaml, ReadsBackWhatItPrints) {
