@@ -1,0 +1,272 @@
+#include "local/kubelet/kubelet.h"
+
+#include <map>
+
+#include "base/log.h"
+#include "local/kubelet/environment.h"
+#include "local/kubelet/node_object.h"
+#include "local/kubelet/pod.h"
+#include "local/kubelet/pod_worker.h"
+#include "local/node/pod_runner.h"
+#include "local/node/sandbox.h"
+#include "runtime/informer.h"
+
+namespace grapnel::local {
+
+using kubelet::Pod;
+using kubelet::PodWorker;
+
+namespace {
+
+constexpr Duration kHeartbeat = seconds(15);
+
+}  // namespace
+
+struct Kubelet::Impl {
+  struct Running {
+    std::unique_ptr<PodWorker> worker;
+    Spawned task;
+  };
+
+  KubeletOptions options;
+  std::unique_ptr<PodRunner> runner;
+  kubelet::WorkerContext context;
+  kubelet::NodeDescription node;
+  std::unique_ptr<runtime::Informer<Pod>> informer;
+  Spawned informing;
+  std::map<std::string, PodStatus> recovered;  // by uid, until their objects are seen
+  std::map<std::string, Running> workers;      // by uid
+  std::vector<std::string> ended;              // their workers have nothing left to do
+  Signal changed;
+  bool is_running = false;
+  bool is_stopping = false;
+
+  explicit Impl(KubeletOptions given) : options(std::move(given)), changed(options.executor) {}
+
+  Task<Result<>> open();
+  void describe_node();
+  Task<Result<>> register_node();
+  Task<> set_ready(bool is_ready);
+  Task<> renew_lease();
+  Task<> heartbeat();
+  void follow_pods();
+  void on_pod(const Pod* before, const Pod* after);
+  static Task<> work(Impl& impl, PodWorker& worker, std::string uid);
+  Task<> sweep_unknown();
+  Task<> end_workers();
+  PodWorker* worker_of(const std::string& uid) {
+    const auto found = workers.find(uid);
+    return found == workers.end() ? nullptr : found->second.worker.get();
+  }
+};
+
+Task<Result<>> Kubelet::Impl::open() {
+  if (runner) co_return Result<>();
+  const std::string directory = options.state_directory + "/node";
+  for (const char* name : {"/node", "/pods", "/claims"}) {
+    if (auto made = make_directory(options.state_directory + name, 0700); !made) co_return made;
+  }
+  auto opened =
+      co_await PodRunner::open({.executor = options.executor,
+                                .state_directory = directory,
+                                .isolation = options.isolation,
+                                .pod_network = options.pod_network,
+                                .dns_address = options.dns_address,
+                                .on_status =
+                                    [this](const std::string& uid, const ContainerStatus& status) {
+                                      if (auto* worker = worker_of(uid)) worker->take(status);
+                                    },
+                                .on_lost =
+                                    [this](const std::string& uid) {
+                                      if (auto* worker = worker_of(uid)) worker->sandbox_is_lost();
+                                    }});
+  if (!opened) co_return fail_in("starting the node", opened.error());
+  runner = std::move(*opened);
+  auto found = co_await runner->recover();
+  if (!found) co_return fail_in("looking for pods of an earlier run", found.error());
+  for (PodStatus& pod : *found) recovered.emplace(pod.id, std::move(pod));
+  co_return Result<>();
+}
+
+void Kubelet::Impl::describe_node() {
+  ClusterNetwork* network = runner->network();
+  node = {.name = options.node_name,
+          .address = network == nullptr ? "127.0.0.1" : network->addresses().gateway(),
+          .machine = kubelet::this_machine(options.state_directory),
+          .oversubscribe = options.oversubscribe,
+          .max_pods = options.max_pods,
+          .shortcomings = runner->shortcomings(),
+          .pod_network = options.pod_network};
+  context = {.executor = options.executor,
+             .client = options.client,
+             .clock = options.clock,
+             .runner = runner.get(),
+             .node = {.name = node.name,
+                      .address = node.address,
+                      .work_directory = options.work_directory,
+                      .environment = kubelet::inherited_environment(options.environment),
+                      .cpu_millis = node.machine.cpus * 1000,
+                      .memory_bytes = node.machine.memory_bytes,
+                      .can_change_user = runner->isolation() == Isolation::kRoot},
+             .state_directory = options.state_directory};
+}
+
+Task<Result<>> Kubelet::Impl::register_node() {
+  auto made = co_await options.client->create(kube::kinds::kNode, kubelet::node_object(node));
+  if (!made && !made.error().is(Reason::kAlreadyExists)) {
+    co_return fail_in("registering the node", made.error());
+  }
+  co_await set_ready(true);
+  co_await renew_lease();
+  co_return Result<>();
+}
+
+Task<> Kubelet::Impl::set_ready(bool is_ready) {
+  const kube::Where where{.ns = "", .name = node.name, .subresource = ""};
+  auto known = co_await options.client->get(kube::kinds::kNode, where);
+  const Json none;
+  const Json* before = known ? find(*known, "status") : nullptr;
+  Json status = kubelet::node_status(node, before == nullptr ? none : *before, is_ready,
+                                     options.clock->now());
+  auto written = co_await options.client->patch(
+      kube::kinds::kNode, {.ns = "", .name = node.name, .subresource = "status"},
+      kube::PatchType::kMerge, JsonObject{{"status", std::move(status)}});
+  if (!written) {
+    log_warning("the node's status could not be written", {{"why", written.error().message}});
+  }
+}
+
+Task<> Kubelet::Impl::renew_lease() {
+  const Json lease = kubelet::node_lease(node.name, options.clock->now());
+  const kube::Where where{.ns = "kube-node-lease", .name = node.name, .subresource = ""};
+  auto renewed = co_await options.client->patch(kube::kinds::kLease, where, kube::PatchType::kMerge,
+                                                JsonObject{{"spec", *find(lease, "spec")}});
+  if (!renewed && renewed.error().is(Reason::kNotFound)) {
+    renewed = co_await options.client->create(kube::kinds::kLease, lease);
+  }
+  if (!renewed) log_debug("the node's lease", {{"why", renewed.error().message}});
+}
+
+Task<> Kubelet::Impl::heartbeat() {
+  for (;;) {
+    co_await options.clock->sleep(kHeartbeat);
+    co_await renew_lease();
+  }
+}
+
+void Kubelet::Impl::follow_pods() {
+  informer = std::make_unique<runtime::Informer<Pod>>(
+      *options.client, *options.clock, *options.random,
+      runtime::InformerOptions{.kind = kube::kinds::kPod,
+                               .filter = {.field_selector = "spec.nodeName=" + options.node_name}},
+      kubelet::decode_pod);
+  informer->cache().add_handler(
+      [this](const Pod* before, const Pod* after) { on_pod(before, after); });
+  informer->on_synced([this] { changed.notify_all(); });
+  informing = spawn(options.executor, informer->run());
+}
+
+void Kubelet::Impl::on_pod(const Pod* before, const Pod* after) {
+  if (is_stopping) return;
+  if (after == nullptr) {
+    if (auto* worker = worker_of(before->uid())) worker->object_is_gone();
+    return;
+  }
+  const std::string uid = after->uid();
+  if (auto* worker = worker_of(uid)) {
+    worker->update(*after);
+    return;
+  }
+  const auto found = recovered.find(uid);
+  auto worker = std::make_unique<PodWorker>(context, *after,
+                                            found == recovered.end() ? nullptr : &found->second);
+  if (found != recovered.end()) recovered.erase(found);
+  PodWorker& added = *worker;
+  auto& slot = workers[uid];
+  slot.worker = std::move(worker);
+  slot.task = spawn(options.executor, work(*this, added, uid));
+}
+
+Task<> Kubelet::Impl::work(Impl& impl, PodWorker& worker, std::string uid) {
+  co_await worker.run();
+  impl.ended.push_back(std::move(uid));
+  impl.changed.notify_all();
+}
+
+// Pods of an earlier run whose objects are gone.
+Task<> Kubelet::Impl::sweep_unknown() {
+  auto unknown = std::move(recovered);
+  recovered.clear();
+  for (const auto& [uid, pod] : unknown) {
+    log_info("a pod that the cluster no longer knows is removed", {{"pod", pod.note}});
+    auto removed = co_await runner->remove(uid);
+    if (!removed) log_warning("it stays behind", {{"why", removed.error().message}});
+  }
+}
+
+Task<> Kubelet::Impl::end_workers() {
+  for (auto& [uid, running] : workers) running.task.cancel();
+  for (auto& [uid, running] : workers) co_await running.task.join();
+  workers.clear();
+  ended.clear();
+}
+
+Kubelet::Kubelet(KubeletOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Kubelet::~Kubelet() = default;
+
+Task<Result<>> Kubelet::run() {
+  Impl& impl = *impl_;
+  impl.is_stopping = false;
+  impl.is_running = true;
+  Result<> done = co_await impl.open();
+  if (done) {
+    impl.describe_node();
+    done = co_await impl.register_node();
+  }
+  if (done) {
+    impl.follow_pods();
+    Spawned beating = spawn(impl.options.executor, impl.heartbeat());
+    while (!impl.informer->synced() && !impl.is_stopping) co_await impl.changed.wait();
+    if (!impl.is_stopping) co_await impl.sweep_unknown();
+    if (impl.options.on_ready && !impl.is_stopping) impl.options.on_ready();
+    while (!impl.is_stopping) {
+      for (const std::string& uid : std::exchange(impl.ended, {})) {
+        const auto found = impl.workers.find(uid);
+        if (found == impl.workers.end()) continue;
+        co_await found->second.task.join();
+        impl.workers.erase(found);
+      }
+      if (!impl.is_stopping && impl.ended.empty()) co_await impl.changed.wait();
+    }
+    beating.cancel();
+    co_await beating.join();
+    impl.informing.cancel();
+    co_await impl.informing.join();
+    co_await impl.end_workers();
+    impl.informer.reset();
+    co_await impl.set_ready(false);
+  }
+  impl.is_running = false;
+  impl.changed.notify_all();
+  co_return done;
+}
+
+Task<> Kubelet::stop() {
+  impl_->is_stopping = true;
+  impl_->changed.notify_all();
+  while (impl_->is_running) co_await impl_->changed.wait();
+}
+
+Task<Result<>> Kubelet::remove_all() {
+  if (auto opened = co_await impl_->open(); !opened) co_return opened;
+  impl_->recovered.clear();
+  auto done = co_await impl_->runner->shut_down();
+  impl_->runner.reset();
+  co_return done;
+}
+
+std::vector<std::string> Kubelet::shortcomings() const {
+  return impl_->runner ? impl_->runner->shortcomings() : std::vector<std::string>();
+}
+
+}  // namespace grapnel::local

@@ -1,0 +1,75 @@
+// The kubelet of the laptop cluster: runs the Pods that are bound to its node, and says so.
+//
+//   Kubelet kubelet({.executor = executor, .client = &client, .clock = &clock, .random = &random,
+//                    .state_directory = dir, .work_directory = cwd});
+//   api_server.set_pod_backend(&kubelet.backend());
+//   auto ended = co_await kubelet.run();   // until stop()
+//
+// It speaks to the cluster through the Kubernetes API alone. stop() leaves pods running: the next
+// run() with the same state directory finds them again. remove_all() ends them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/async.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "kube/client.h"
+#include "local/node/pod_spec.h"
+
+namespace grapnel::local {
+
+class PodBackend;
+
+struct KubeletOptions {
+  Executor executor;
+  kube::Client* client = nullptr;
+  Clock* clock = &system_clock();
+  Random* random = nullptr;
+  std::string node_name = "laptop";
+  // Absolute. Pods live below `node/`, logs below `pods/`, claimed volumes below `claims/`.
+  std::string state_directory;
+  // Where containers start that name no directory: where the user stands, so that
+  // `python main.py` finds the script.
+  std::string work_directory = "/";
+  // The machine claims to have this many times the CPUs and memory that it has.
+  int64_t oversubscribe = 1;
+  int64_t max_pods = 110;
+  std::optional<Isolation> isolation;    // none: the best that this machine allows
+  std::vector<std::string> environment;  // NAME=value, of this process; what pods inherit is chosen
+  std::string pod_network = "10.244.0.0/16";
+  std::string dns_address = "10.96.0.10";
+  std::function<void()> on_ready;  // the node is registered and its pods are known
+};
+
+class Kubelet {
+ public:
+  explicit Kubelet(KubeletOptions options);
+  ~Kubelet();
+  Kubelet(const Kubelet&) = delete;
+  Kubelet& operator=(const Kubelet&) = delete;
+
+  // Until stop(), or with why it cannot start.
+  Task<Result<>> run();
+  // Lets go of all pods without ending them; returns when run() is about to return.
+  Task<> stop();
+  // Ends every pod and takes away the network: nothing is left but files. After run() has returned
+  // or instead of it.
+  Task<Result<>> remove_all();
+
+  // For a person, once run() has called on_ready: what is less than on a real node, and why.
+  std::vector<std::string> shortcomings() const;
+  // Logs, exec and port-forward. Refuses while run() is not running.
+  PodBackend& backend();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace grapnel::local

@@ -1,0 +1,285 @@
+#include "local/kubelet/pod_worker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "document/patch.h"
+#include "local/kubelet/container_spec.h"
+#include "local/kubelet/sources.h"
+#include "local/kubelet/volumes.h"
+#include "local/node/sandbox.h"
+
+namespace grapnel::local::kubelet {
+namespace {
+
+constexpr Duration kRetryWrite = seconds(1);
+constexpr Duration kLongestRetry = seconds(20);
+constexpr size_t kLongestMessage = 4096;
+constexpr Duration kForgiven = minutes(10);
+
+}  // namespace
+
+PodWorker::PodWorker(const WorkerContext& context, Pod pod, const PodStatus* found)
+    : context_(context), pod_(std::move(pod)), news_(context.executor) {
+  observed_.host_ip = context.node.address;
+  observed_.containers = facts_of_status(pod_);
+  observed_.address = string_or(find(pod_.status(), "podIP"));
+  if (found == nullptr) return;
+  observed_.has_sandbox = true;
+  observed_.is_lost = found->is_lost;
+  observed_.address = found->address;
+  for (const auto& [name, status] : found->containers) take(status);
+}
+
+void PodWorker::wake() {
+  has_news_ = true;
+  news_.notify_all();
+}
+
+void PodWorker::update(Pod pod) {
+  // Our own write's answer may be ahead of the watch.
+  if (pod.meta.resource_version < pod_.meta.resource_version) return;
+  pod_ = std::move(pod);
+  wake();
+}
+
+void PodWorker::object_is_gone() {
+  is_gone_ = true;
+  wake();
+}
+
+void PodWorker::sandbox_is_lost() {
+  observed_.is_lost = true;
+  for (auto& [name, facts] : observed_.containers) {
+    if (!facts.is_running()) continue;
+    facts.now->state = ContainerState::kLost;
+    facts.now->finished_at = now();
+  }
+  wake();
+}
+
+void PodWorker::take(const ContainerStatus& status) {
+  ContainerFacts& facts = observed_.containers[status.name];
+  if (facts.now && status.attempt < facts.now->attempt) return;
+  if (facts.now && status.attempt > facts.now->attempt) {
+    const bool is_forgiven = facts.now->finished_at - facts.now->started_at >= kForgiven;
+    facts.restarts_in_a_row = is_forgiven ? 1 : facts.restarts_in_a_row + 1;
+    facts.before = std::exchange(facts.now, std::nullopt);
+    facts.message_before = std::exchange(facts.message, "");
+    facts.told_to_stop = false;
+  }
+  facts.trouble.reset();
+  facts.now = status;
+  if (status.is_over()) facts.message = last_words(status);
+  wake();
+}
+
+const ContainerFacts* PodWorker::facts(std::string_view container) const {
+  const auto found = observed_.containers.find(container);
+  return found == observed_.containers.end() ? nullptr : &found->second;
+}
+
+Task<> PodWorker::wait_for_news() {
+  while (!has_news_) co_await news_.wait();
+}
+
+Task<> PodWorker::wait(std::optional<Time> until) {
+  if (!until) {
+    co_await wait_for_news();
+    co_return;
+  }
+  const Duration rest = *until - now();
+  if (rest <= Duration::zero()) co_return;
+  co_await with_deadline(*context_.clock, context_.clock->instant() + rest, wait_for_news());
+}
+
+Task<> PodWorker::run() {
+  while (!is_gone_) {
+    has_news_ = false;
+    observed_.pod = &pod_;
+    Decision decision = decide(observed_, now());
+    if (retry_write_ && *retry_write_ <= now()) retry_write_.reset();
+    if (!decision.actions.empty()) {
+      for (Action& action : decision.actions) co_await carry_out(std::move(action));
+      // What is worth telling may have changed with it, so decide anew. A write that failed is the
+      // one action that would come back at once.
+      if (!retry_write_) continue;
+    } else if (!retry_write_) {
+      co_await report(std::move(decision.status));
+    }
+    std::optional<Time> until = decision.look_again;
+    if (retry_write_) until = until ? std::min(*until, *retry_write_) : *retry_write_;
+    if (!has_news_) co_await wait(until);
+  }
+  co_await remove_sandbox();
+}
+
+Task<> PodWorker::carry_out(Action action) {
+  if (std::holds_alternative<StartSandbox>(action)) {
+    co_await start_sandbox();
+  } else if (auto* start = std::get_if<StartContainer>(&action)) {
+    co_await start_container(std::move(*start));
+  } else if (auto* stop = std::get_if<StopContainer>(&action)) {
+    observed_.containers[stop->name].told_to_stop = true;
+    auto told = context_.runner->stop_container(pod_.uid(), stop->name, {.grace = stop->grace});
+    if (!told) {
+      log_warning("a container could not be told to stop", {{"pod", pod_.meta.key.text()},
+                                                            {"container", stop->name},
+                                                            {"why", told.error().message}});
+    }
+  } else if (std::holds_alternative<RemoveSandbox>(action)) {
+    co_await remove_sandbox();
+  } else {
+    co_await delete_pod();
+  }
+}
+
+Trouble PodWorker::trouble(std::string reason, std::string message) {
+  const Duration wait =
+      std::min<Duration>(seconds(1LL << std::min(failures_++, 10U)), kLongestRetry);
+  log_warning("a pod does not get on",
+              {{"pod", pod_.meta.key.text()}, {"reason", reason}, {"why", message}});
+  return {.reason = std::move(reason), .message = std::move(message), .retry_at = now() + wait};
+}
+
+Task<> PodWorker::start_sandbox() {
+  const Pod pod = pod_;
+  observed_.trouble.reset();
+  auto sources = co_await fetch_sources(*context_.client, pod);
+  if (!sources) {
+    observed_.trouble = trouble("ContainerCreating", sources.error().message);
+    co_return;
+  }
+  auto volumes = plan_volumes({.pod = &pod, .sources = &*sources, .node = &context_.node});
+  if (!volumes) {
+    observed_.trouble = trouble("ContainerCreating", volumes.error().message);
+    co_return;
+  }
+  auto started = co_await context_.runner->start(pod_to_run(pod, context_.node));
+  if (!started) {
+    observed_.trouble =
+        trouble("ContainerCreating", "Failed to create pod sandbox: " + started.error().message);
+    co_return;
+  }
+  failures_ = 0;
+  observed_.has_sandbox = true;
+  observed_.is_lost = started->is_lost;
+  observed_.address = started->address;
+}
+
+Task<> PodWorker::start_container(StartContainer start) {
+  const Pod pod = pod_;
+  for (const Container& container : all_containers(pod)) {
+    if (container.name() != start.name) continue;
+    auto failed = co_await try_container(start, container);
+    if (!failed) failures_ = 0;
+    if (failed) observed_.containers[start.name].trouble = std::move(failed);
+    co_return;
+  }
+}
+
+Task<std::optional<Trouble>> PodWorker::try_container(StartContainer start, Container container) {
+  const Pod pod = pod_;
+  const std::string directory = context_.runner->pod_directory(pod.uid());
+  auto sources = co_await fetch_sources(*context_.client, pod);
+  if (!sources) co_return trouble("ContainerCreating", sources.error().message);
+  auto volumes = plan_volumes({.pod = &pod,
+                               .sources = &*sources,
+                               .node = &context_.node,
+                               .pod_address = observed_.address,
+                               .pod_directory = directory,
+                               .claims_directory = context_.state_directory + "/claims"});
+  if (!volumes) co_return trouble("ContainerCreating", volumes.error().message);
+  if (auto made = make_volumes(*volumes); !made) {
+    co_return trouble("ContainerCreating", made.error().message);
+  }
+  const std::string logs = log_directory(context_.state_directory, pod, start.name);
+  auto run = container_to_run({.pod = &pod,
+                               .container = container,
+                               .attempt = start.attempt,
+                               .sources = &*sources,
+                               .node = &context_.node,
+                               .volumes = &*volumes,
+                               .pod_address = observed_.address,
+                               .log_path = log_path(logs, start.attempt),
+                               .termination_log = termination_log(start.name, start.attempt)});
+  if (!run) co_return trouble("CreateContainerConfigError", run.error().message);
+  run->directories.push_back(logs);
+  for (const std::string& path : run->directories) {
+    if (auto made = make_directory(path, 0755); !made) {
+      co_return trouble("CreateContainerError", made.error().message);
+    }
+  }
+  if (!run->spec.mounts.empty() && !termination_log(start.name, start.attempt).empty()) {
+    make_directory(directory + "/last-words", 0755);
+    write_file(termination_log(start.name, start.attempt), "", 0666);
+  }
+  auto started = co_await context_.runner->start_container(pod.uid(), std::move(run->spec));
+  if (!started) co_return trouble("RunContainerError", started.error().message);
+  take(*started);
+  co_return std::nullopt;
+}
+
+std::string PodWorker::termination_log(std::string_view container, uint64_t attempt) const {
+  if (context_.runner->isolation() == Isolation::kNone) return "";
+  return fmt::format("{}/last-words/{}-{}", context_.runner->pod_directory(pod_.uid()), container,
+                     attempt);
+}
+
+std::string PodWorker::last_words(const ContainerStatus& status) const {
+  const std::string path = termination_log(status.name, status.attempt);
+  if (path.empty()) return "";
+  auto text = read_file(path);
+  if (!text) return "";
+  if (text->size() > kLongestMessage) text->erase(0, text->size() - kLongestMessage);
+  return *text;
+}
+
+Task<> PodWorker::remove_sandbox() {
+  auto removed = co_await context_.runner->remove(pod_.uid());
+  if (!removed) {
+    log_warning("something of a pod stays behind",
+                {{"pod", pod_.meta.key.text()}, {"why", removed.error().message}});
+  }
+  observed_.has_sandbox = false;
+  observed_.is_lost = false;
+}
+
+void PodWorker::adopt(const Json& answer) {
+  auto pod = decode_pod(answer);
+  if (pod && pod->meta.uid == pod_.meta.uid) update(std::move(*pod));
+}
+
+Task<> PodWorker::report(Json status) {
+  const auto change = merge_patch_between(pod_.status(), status);
+  if (!change) co_return;
+  Json body = JsonObject{{"metadata", JsonObject{{"uid", pod_.uid()}}}, {"status", *change}};
+  auto written = co_await context_.client->patch(
+      kube::kinds::kPod,
+      {.ns = std::string(pod_.meta.ns()), .name = pod_.meta.name(), .subresource = "status"},
+      kube::PatchType::kMerge, std::move(body));
+  if (written) {
+    adopt(*written);
+    co_return;
+  }
+  retry_write_ = now() + kRetryWrite;
+  if (written.error().is(Reason::kNotFound)) co_return;  // the watch will tell
+  log_warning("a pod's status could not be written",
+              {{"pod", pod_.meta.key.text()}, {"why", written.error().message}});
+}
+
+Task<> PodWorker::delete_pod() {
+  auto removed = co_await context_.client->remove(
+      kube::kinds::kPod, {.ns = std::string(pod_.meta.ns()), .name = pod_.meta.name()},
+      {.uid = pod_.meta.uid, .grace_seconds = 0});
+  // The watch tells that it is gone; until then the same decision comes again.
+  retry_write_ = now() + kRetryWrite;
+  if (removed) adopt(*removed);
+  if (removed || removed.error().is(Reason::kNotFound)) co_return;
+  log_warning("a pod that has ended could not be deleted",
+              {{"pod", pod_.meta.key.text()}, {"why", removed.error().message}});
+}
+
+}  // namespace grapnel::local::kubelet

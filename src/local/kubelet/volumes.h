@@ -1,0 +1,65 @@
+// A pod's volumes: what they are made of (pure), and making them.
+//
+// Files from ConfigMaps, Secrets and the pod itself are laid out as on any node: the visible names
+// are links through `..data`, which is exchanged as a whole, so that a reader never sees a mixture
+// of old and new.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "local/kubelet/environment.h"
+#include "local/kubelet/pod.h"
+#include "local/kubelet/sources.h"
+#include "local/node/pod_spec.h"
+
+namespace grapnel::local::kubelet {
+
+struct VolumeFile {
+  std::string path;  // below the volume
+  std::string content;
+  unsigned mode = 0644;
+  bool operator==(const VolumeFile&) const = default;
+};
+
+struct Volume {
+  enum class Kind {
+    kDirectory,  // ours, empty at first
+    kMemory,     // a tmpfs of `bytes`
+    kShm,        // the pod's own /dev/shm
+    kHost,       // of the host, checked as `host_type` asks
+    kFiles,      // ours, with `files`
+  };
+  std::string name;
+  Kind kind = Kind::kDirectory;
+  std::string source;  // on the host
+  std::string host_type;
+  uint64_t bytes = 0;
+  std::vector<VolumeFile> files;
+};
+
+struct VolumeInput {
+  const Pod* pod = nullptr;
+  const Sources* sources = nullptr;
+  const NodeFacts* node = nullptr;
+  std::string pod_address;
+  std::string pod_directory;     // goes with the pod
+  std::string claims_directory;  // stays
+};
+
+// The Error says what is missing, as "MountVolume.SetUp failed for volume …".
+Result<std::vector<Volume>> plan_volumes(const VolumeInput& input);
+// The size that the pod's /dev/shm should have: of a memory volume mounted there.
+uint64_t shm_bytes(const Pod& pod, const NodeFacts& node);
+// Makes what is missing and brings files up to date.
+Result<> make_volumes(const std::vector<Volume>& volumes);
+
+struct Mounts {
+  std::vector<Mount> mounts;             // outer ones first
+  std::vector<std::string> directories;  // to be made before: subPaths
+};
+Result<Mounts> mounts_of(const Container& container, const std::vector<Volume>& volumes,
+                         const ContainerEnvironment& environment);
+
+}  // namespace grapnel::local::kubelet
