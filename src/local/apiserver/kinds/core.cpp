@@ -1,0 +1,292 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/strings.h"
+#include "local/apiserver/kinds/kinds.h"
+
+namespace grapnel::local::kinds {
+namespace {
+
+constexpr size_t kMostData = 1UL << 20;
+
+template <class F>
+void for_each_object(JsonObject& object, std::string_view key, F f) {
+  JsonArray* list = array_at(object, key);
+  if (list == nullptr) return;
+  for (Json& element : *list) {
+    if (JsonObject* one = element.if_object()) f(*one);
+  }
+}
+
+// Keys of a ConfigMap's or Secret's data.
+std::string why_not_data_key(std::string_view key) {
+  const bool good = !key.empty() && key.size() <= 253 &&
+                    std::all_of(key.begin(), key.end(), [](unsigned char c) {
+                      return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+                    });
+  if (!good) {
+    return "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
+           "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
+           "'[-._a-zA-Z0-9]+')";
+  }
+  if (key == "." || key == "..") return fmt::format("must not be '{}'", key);
+  if (key.starts_with("..")) return "must not start with '..'";
+  return "";
+}
+
+size_t validate_data(const Json& object, const char* key, FieldErrors& errors) {
+  size_t size = 0;
+  const Json* data = find(object, key);
+  if (data == nullptr || !data->is_object()) return 0;
+  for (const auto& entry : data->as_object()) {
+    const std::string_view name(entry.key());
+    if (const std::string why = why_not_data_key(name); !why.empty()) {
+      errors.invalid(fmt::format("{}[{}]", key, name), name, why);
+    }
+    size += name.size() + string_or(&entry.value()).size();
+  }
+  return size;
+}
+
+void validate_immutable_data(const Json& now, const Json& old, std::string_view also,
+                             FieldErrors& errors) {
+  if (!bool_or(find(old, "immutable"))) return;
+  if (!bool_or(find(now, "immutable"))) {
+    errors.forbidden("immutable", "field is immutable when `immutable` is set");
+  }
+  for (const std::string_view key : {std::string_view("data"), also}) {
+    const Json* after = find(now, key);
+    const Json* before = find(old, key);
+    const bool same = is_set(after) == is_set(before) && (!is_set(after) || equal(*after, *before));
+    if (!same) {
+      errors.forbidden(std::string(key), "field is immutable when `immutable` is set");
+    }
+  }
+}
+
+}  // namespace
+
+void namespace_defaults(JsonObject& ns) {
+  const std::string name(string_or(at(Json(ns), "metadata", "name")));
+  if (!name.empty()) {
+    ensure_object(ensure_object(ns, "metadata"), "labels")["kubernetes.io/metadata.name"] = name;
+  }
+}
+
+void namespace_prepare_create(JsonObject& ns) {
+  ns["spec"] = JsonObject{{"finalizers", JsonArray{Json("kubernetes")}}};
+  ns["status"] = JsonObject{{"phase", "Active"}};
+}
+
+void namespace_prepare_update(JsonObject& ns, const Json& old) {
+  if (const Json* spec = find(old, "spec")) ns["spec"] = *spec;
+  if (const Json* status = find(old, "status")) ns["status"] = *status;
+}
+
+void node_prepare_create(JsonObject& node) {
+  // A node registers itself with its status.
+  ensure_object(node, "spec");
+}
+
+void service_defaults(JsonObject& service) {
+  JsonObject& spec = ensure_object(service, "spec");
+  set_default(spec, "sessionAffinity", "None");
+  if (string_or(spec.if_contains("sessionAffinity")) == "ClientIP") {
+    JsonObject& config = ensure_object(spec, "sessionAffinityConfig");
+    set_default(ensure_object(config, "clientIP"), "timeoutSeconds", 10800);
+  }
+  set_default(spec, "type", "ClusterIP");
+  for_each_object(spec, "ports", [](JsonObject& port) {
+    set_default(port, "protocol", "TCP");
+    const Json number = int_or(port.if_contains("port"));
+    Json* target = port.if_contains("targetPort");
+    if (!is_set(target) || (target->is_number() && int_or(target) == 0)) {
+      port["targetPort"] = number;
+    }
+  });
+  const std::string type(string_or(spec.if_contains("type")));
+  if (type == "NodePort" || type == "LoadBalancer") {
+    set_default(spec, "externalTrafficPolicy", "Cluster");
+  }
+  if (type == "LoadBalancer") set_default(spec, "allocateLoadBalancerNodePorts", true);
+  if (type != "ExternalName") {
+    set_default(spec, "internalTrafficPolicy", "Cluster");
+    set_default(spec, "ipFamilies", JsonArray{Json("IPv4")});
+    set_default(spec, "ipFamilyPolicy", "SingleStack");
+  }
+}
+
+void service_validate(const Json& service, FieldErrors& errors) {
+  const Json* spec = find(service, "spec");
+  if (spec == nullptr) return;
+  const std::string_view type = string_or(find(*spec, "type"));
+  if (type != "ClusterIP" && type != "NodePort" && type != "LoadBalancer" &&
+      type != "ExternalName") {
+    errors.not_supported("spec.type", type,
+                         {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"});
+  }
+  const bool headless = string_or(find(*spec, "clusterIP")) == "None";
+  const Json* ports = find(*spec, "ports");
+  const size_t count = ports != nullptr && ports->is_array() ? ports->as_array().size() : 0;
+  if (count == 0 && !headless && type != "ExternalName") errors.required("spec.ports");
+  if (type == "ExternalName" && string_or(find(*spec, "externalName")).empty()) {
+    errors.required("spec.externalName");
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const Json& port = ports->as_array()[i];
+    const std::string where = fmt::format("spec.ports[{}]", i);
+    const std::string_view name = string_or(find(port, "name"));
+    if (name.empty() && count > 1) errors.required(where + ".name");
+    if (!name.empty()) {
+      if (const std::string why = why_not_dns1123_label(name); !why.empty()) {
+        errors.invalid(where + ".name", name, why);
+      }
+    }
+    const int64_t number = int_or(find(port, "port"));
+    if (number < 1 || number > 65535) {
+      errors.invalid_value(where + ".port", Json(number), "must be between 1 and 65535, inclusive");
+    }
+    const std::string_view protocol = string_or(find(port, "protocol"));
+    if (protocol != "TCP" && protocol != "UDP" && protocol != "SCTP") {
+      errors.not_supported(where + ".protocol", protocol, {"SCTP", "TCP", "UDP"});
+    }
+  }
+}
+
+void config_map_validate(const Json& config_map, FieldErrors& errors) {
+  const size_t size = validate_data(config_map, "data", errors) +
+                      validate_data(config_map, "binaryData", errors);
+  if (size > kMostData) errors.too_long("", kMostData);
+}
+
+void config_map_validate_update(const Json& now, const Json& old, FieldErrors& errors) {
+  validate_immutable_data(now, old, "binaryData", errors);
+  config_map_validate(now, errors);
+}
+
+void secret_defaults(JsonObject& secret) {
+  set_default(secret, "type", "Opaque");
+}
+
+// stringData is for writing only: it becomes data.
+void secret_prepare(JsonObject& secret) {
+  const JsonObject* texts = object_at(secret, "stringData");
+  if (texts != nullptr && !texts->empty()) {
+    const JsonObject copy = *texts;
+    JsonObject& data = ensure_object(secret, "data");
+    for (const auto& [name, value] : copy) data[name] = base64_encode(string_or(&value));
+  }
+  secret.erase("stringData");
+}
+
+void secret_prepare_update(JsonObject& secret, const Json& old) {
+  if (const Json* type = find(old, "type")) set_default(secret, "type", *type);
+}
+
+void secret_validate(const Json& secret, FieldErrors& errors) {
+  if (validate_data(secret, "data", errors) > kMostData * 4 / 3) errors.too_long("data", kMostData);
+}
+
+void secret_validate_update(const Json& now, const Json& old, FieldErrors& errors) {
+  const std::string_view after = string_or(find(now, "type"));
+  if (after != string_or(find(old, "type"))) {
+    errors.invalid("type", after, "field is immutable");
+  }
+  validate_immutable_data(now, old, "data", errors);
+  secret_validate(now, errors);
+}
+
+void claim_defaults(JsonObject& claim) {
+  set_default(ensure_object(claim, "spec"), "volumeMode", "Filesystem");
+}
+
+void claim_prepare_create(JsonObject& claim) {
+  claim["status"] = JsonObject{{"phase", "Pending"}};
+}
+
+void volume_defaults(JsonObject& volume) {
+  JsonObject& spec = ensure_object(volume, "spec");
+  set_default(spec, "persistentVolumeReclaimPolicy", "Retain");
+  set_default(spec, "volumeMode", "Filesystem");
+}
+
+void volume_prepare_create(JsonObject& volume) {
+  volume["status"] = JsonObject{{"phase", "Pending"}};
+}
+
+void event_validate(const Json& event, FieldErrors& errors) {
+  const Json* about = find(event, "involvedObject");
+  const std::string_view ns = about == nullptr ? "" : string_or(find(*about, "namespace"));
+  const std::string_view own = string_or(at(event, "metadata", "namespace"));
+  if (ns.empty() ? (own != "default" && own != "kube-system") : ns != own) {
+    errors.invalid("involvedObject.namespace", ns, "does not match event.namespace");
+  }
+}
+
+void lease_validate(const Json& lease, FieldErrors& errors) {
+  const Json* spec = find(lease, "spec");
+  if (spec == nullptr) return;
+  if (const Json* length = find(*spec, "leaseDurationSeconds");
+      is_set(length) && int_or(length) <= 0) {
+    errors.invalid_value("spec.leaseDurationSeconds", *length, "must be greater than 0");
+  }
+  if (const Json* transitions = find(*spec, "leaseTransitions");
+      is_set(transitions) && int_or(transitions) < 0) {
+    errors.invalid_value("spec.leaseTransitions", *transitions,
+                         "must be greater than or equal to 0");
+  }
+}
+
+void endpoint_slice_defaults(JsonObject& slice) {
+  for_each_object(slice, "ports", [](JsonObject& port) {
+    set_default(port, "name", "");
+    set_default(port, "protocol", "TCP");
+  });
+}
+
+void endpoints_defaults(JsonObject& endpoints) {
+  for_each_object(endpoints, "subsets", [](JsonObject& subset) {
+    for_each_object(subset, "ports", [](JsonObject& port) { set_default(port, "protocol", "TCP"); });
+  });
+}
+
+void priority_class_defaults(JsonObject& priority_class) {
+  set_default(priority_class, "preemptionPolicy", "PreemptLowerPriority");
+}
+
+void role_binding_defaults(JsonObject& binding) {
+  if (JsonObject* role = object_at(binding, "roleRef")) {
+    set_default(*role, "apiGroup", "rbac.authorization.k8s.io");
+  }
+  for_each_object(binding, "subjects", [](JsonObject& subject) {
+    const std::string kind(string_or(subject.if_contains("kind")));
+    if (kind == "User" || kind == "Group") {
+      set_default(subject, "apiGroup", "rbac.authorization.k8s.io");
+    }
+  });
+}
+
+void webhooks_defaults(JsonObject& configuration) {
+  for_each_object(configuration, "webhooks", [](JsonObject& webhook) {
+    set_default(webhook, "failurePolicy", "Fail");
+    set_default(webhook, "matchPolicy", "Equivalent");
+    set_default(webhook, "namespaceSelector", JsonObject());
+    set_default(webhook, "objectSelector", JsonObject());
+    set_default(webhook, "timeoutSeconds", 10);
+    for_each_object(webhook, "rules", [](JsonObject& rule) { set_default(rule, "scope", "*"); });
+    JsonObject* client = object_at(webhook, "clientConfig");
+    JsonObject* service = client == nullptr ? nullptr : object_at(*client, "service");
+    if (service != nullptr) set_default(*service, "port", 443);
+  });
+}
+
+std::string why_not_rbac_name(std::string_view name) {
+  if (name == "." || name == "..") return fmt::format("may not be '{}'", name);
+  if (name.find('/') != std::string_view::npos) return "may not contain '/'";
+  if (name.find('%') != std::string_view::npos) return "may not contain '%'";
+  return "";
+}
+
+}  // namespace grapnel::local::kinds

@@ -1,0 +1,258 @@
+#include "local/apiserver/metadata.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/strings.h"
+
+namespace grapnel::local {
+namespace {
+
+constexpr size_t kMostAnnotations = 256 * 1024;
+
+bool is_empty(const Json& value) {
+  return value.is_null() || (value.is_string() && value.get_string().empty()) ||
+         (value.is_array() && value.get_array().empty()) ||
+         (value.is_object() && value.get_object().empty());
+}
+
+void validate_labels(const Json& meta, FieldErrors& errors) {
+  const Json* labels = find(meta, "labels");
+  if (labels == nullptr || !labels->is_object()) return;
+  for (const auto& entry : labels->as_object()) {
+    const std::string_view key(entry.key());
+    if (const std::string why = why_not_qualified_name(key); !why.empty()) {
+      errors.invalid("metadata.labels", key, why);
+    }
+    const std::string_view value = string_or(&entry.value());
+    if (const std::string why = why_not_label_value(value); !why.empty()) {
+      errors.invalid("metadata.labels", value, why);
+    }
+  }
+}
+
+void validate_annotations(const Json& meta, FieldErrors& errors) {
+  const Json* annotations = find(meta, "annotations");
+  if (annotations == nullptr || !annotations->is_object()) return;
+  size_t size = 0;
+  for (const auto& entry : annotations->as_object()) {
+    const std::string_view key(entry.key());
+    if (const std::string why = why_not_qualified_name(to_lower(key)); !why.empty()) {
+      errors.invalid("metadata.annotations", key, why);
+    }
+    size += key.size() + string_or(&entry.value()).size();
+  }
+  if (size > kMostAnnotations) errors.too_long("metadata.annotations", kMostAnnotations);
+}
+
+void validate_owners(const Json& meta, FieldErrors& errors) {
+  const Json* owners = find(meta, "ownerReferences");
+  if (owners == nullptr || !owners->is_array()) return;
+  std::string controller;
+  for (const Json& owner : owners->as_array()) {
+    const std::string path = "metadata.ownerReferences";
+    for (const char* field : {"apiVersion", "kind", "name", "uid"}) {
+      if (!string_or(find(owner, field)).empty()) continue;
+      const std::string_view detail = std::string_view(field) == "apiVersion"
+                                          ? "version must not be empty"
+                                      : std::string_view(field) == "kind" ? "must not be empty"
+                                      : std::string_view(field) == "name" ? "must not be empty"
+                                                                          : "must not be empty";
+      errors.invalid(fmt::format("{}.{}", path, field), "", detail);
+    }
+    if (!bool_or(find(owner, "controller"))) continue;
+    const std::string name = fmt::format("{}/{}", string_or(find(owner, "kind")),
+                                         string_or(find(owner, "name")));
+    if (!controller.empty()) {
+      errors.invalid_value(
+          path, *owners,
+          fmt::format("Only one reference can have Controller set to true. Found \"true\" in "
+                      "references for {} and {}",
+                      controller, name));
+    }
+    controller = name;
+  }
+}
+
+void validate_finalizers(const Json& meta, FieldErrors& errors) {
+  const Json* finalizers = find(meta, "finalizers");
+  if (finalizers == nullptr || !finalizers->is_array()) return;
+  for (const Json& finalizer : finalizers->as_array()) {
+    const std::string_view name = string_or(&finalizer);
+    if (const std::string why = why_not_qualified_name(name); !why.empty()) {
+      errors.invalid("metadata.finalizers", name, why);
+    } else if (name.find('/') == std::string_view::npos && name != "orphan" &&
+               name != "foregroundDeletion" && name != "kubernetes") {
+      errors.invalid("metadata.finalizers", name,
+                     "name is neither a standard finalizer name nor is it fully qualified");
+    }
+  }
+}
+
+std::vector<std::string> finalizers_of(const Json& object) {
+  std::vector<std::string> result;
+  const Json* list = at(object, "metadata", "finalizers");
+  if (list == nullptr || !list->is_array()) return result;
+  for (const Json& one : list->as_array()) result.emplace_back(string_or(&one));
+  return result;
+}
+
+}  // namespace
+
+std::string new_uid(Random& random) {
+  const uint64_t high = (random.next() & ~0xf000ULL) | 0x4000ULL;
+  const uint64_t low = (random.next() & ~(3ULL << 62)) | (2ULL << 62);
+  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
+                     high & 0xffff, low >> 48, low & 0xffffffffffffULL);
+}
+
+std::string generate_name(std::string_view base, Random& random) {
+  // Letters that make no words.
+  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
+  constexpr size_t kMostBase = 58;
+  std::string name(base.substr(0, kMostBase));
+  for (int i = 0; i < 5; ++i) name.push_back(kLetters[random.below(kLetters.size())]);
+  return name;
+}
+
+std::string_view meta_text(const Json& object, std::string_view field) {
+  return string_or(at(object, "metadata", field));
+}
+
+bool is_being_deleted(const Json& object) {
+  const Json* time = at(object, "metadata", "deletionTimestamp");
+  return time != nullptr && !time->is_null();
+}
+
+bool has_finalizers(const Json& object) {
+  return !finalizers_of(object).empty();
+}
+
+void prepare_new_metadata(JsonObject& object, const ResourceType& type, std::string_view ns,
+                          Time now, Random& random) {
+  JsonObject& meta = ensure_object(object, "metadata");
+  if (type.namespaced) {
+    meta["namespace"] = ns;
+  } else {
+    meta.erase("namespace");
+  }
+  for (const char* key : {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
+                          "generation", "resourceVersion"}) {
+    meta.erase(key);
+  }
+  meta["uid"] = new_uid(random);
+  meta["creationTimestamp"] = format_time(now);
+  if (type.has_generation) meta["generation"] = 1;
+}
+
+void keep_old_metadata(JsonObject& object, const Json& old) {
+  JsonObject& meta = ensure_object(object, "metadata");
+  const Json* before = find(old, "metadata");
+  if (before == nullptr) return;
+  for (const char* key : {"generation", "creationTimestamp", "deletionTimestamp",
+                          "deletionGracePeriodSeconds"}) {
+    if (const Json* value = find(*before, key)) {
+      meta[key] = *value;
+    } else {
+      meta.erase(key);
+    }
+  }
+  for (const char* key : {"uid", "name", "namespace"}) {
+    const Json* value = find(*before, key);
+    Json* place = meta.if_contains(key);
+    if (value != nullptr && (place == nullptr || is_empty(*place))) meta[key] = *value;
+  }
+  if (const Json* generated = find(*before, "generateName")) {
+    if (!meta.contains("generateName")) meta["generateName"] = *generated;
+  }
+  meta.erase("selfLink");
+}
+
+void tidy_metadata(JsonObject& object) {
+  JsonObject& meta = ensure_object(object, "metadata");
+  std::vector<std::string> empty;
+  for (const auto& entry : meta) {
+    if (is_empty(entry.value())) empty.emplace_back(entry.key());
+  }
+  for (const std::string& key : empty) meta.erase(key);
+}
+
+void validate_metadata(const Json& object, const ResourceType& type, FieldErrors& errors) {
+  static const Json kNothing = JsonObject();
+  const Json* found = find(object, "metadata");
+  const Json& meta = found == nullptr ? kNothing : *found;
+  const std::string_view name = string_or(find(meta, "name"));
+  const auto why_not = type.why_not_name == nullptr ? why_not_dns1123_subdomain : type.why_not_name;
+  if (name.empty()) {
+    errors.required("metadata.name", "name or generateName is required");
+  } else if (const std::string why = why_not(name); !why.empty()) {
+    errors.invalid("metadata.name", name, why);
+  }
+  validate_labels(meta, errors);
+  validate_annotations(meta, errors);
+  validate_owners(meta, errors);
+  validate_finalizers(meta, errors);
+}
+
+void validate_metadata_update(const Json& object, const Json& old, FieldErrors& errors) {
+  for (const char* key : {"uid", "name", "namespace"}) {
+    const std::string_view now = meta_text(object, key);
+    if (now != meta_text(old, key)) {
+      errors.invalid(fmt::format("metadata.{}", key), now, "field is immutable");
+    }
+  }
+  if (!is_being_deleted(old)) return;
+  const std::vector<std::string> before = finalizers_of(old);
+  std::vector<std::string> added;
+  for (const std::string& finalizer : finalizers_of(object)) {
+    if (std::find(before.begin(), before.end(), finalizer) == before.end()) {
+      added.push_back(quoted(finalizer));
+    }
+  }
+  if (!added.empty()) {
+    errors.forbidden("metadata.finalizers",
+                     fmt::format("no new finalizers can be added if the object is being deleted, "
+                                 "found new finalizers []string{{{}}}",
+                                 fmt::join(added, ", ")));
+  }
+}
+
+bool same_content(const Json& a, const Json& b) {
+  const JsonObject* left = a.if_object();
+  const JsonObject* right = b.if_object();
+  if (left == nullptr || right == nullptr || left->size() != right->size()) return false;
+  for (const auto& entry : *left) {
+    const Json* other = right->if_contains(entry.key());
+    if (other == nullptr) return false;
+    if (entry.key() != "metadata") {
+      if (!equal(entry.value(), *other)) return false;
+      continue;
+    }
+    Json x = entry.value();
+    Json y = *other;
+    for (Json* side : {&x, &y}) {
+      if (JsonObject* meta = side->if_object()) {
+        meta->erase("resourceVersion");
+        meta->erase("managedFields");
+      }
+    }
+    if (!equal(x, y)) return false;
+  }
+  return true;
+}
+
+bool spec_changed(const Json& now, const Json& old, bool status_counts) {
+  const auto strip = [status_counts](const Json& object) {
+    JsonObject rest = object.as_object();
+    rest.erase("metadata");
+    rest.erase("apiVersion");
+    rest.erase("kind");
+    if (!status_counts) rest.erase("status");
+    return Json(std::move(rest));
+  };
+  return !equal(strip(now), strip(old));
+}
+
+}  // namespace grapnel::local
