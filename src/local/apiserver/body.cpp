@@ -1,0 +1,94 @@
+// Bodies: decoding what clients send, encoding what they asked for.
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "document/yaml.h"
+#include "local/apiserver/api.h"
+#include "local/apiserver/table.h"
+#include "local/apiserver/write.h"
+
+namespace grapnel::local {
+namespace {
+
+constexpr std::string_view kAcceptedMedia =
+    "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
+std::string media_type(std::string_view header) {
+  return to_lower(trim(header.substr(0, header.find(';'))));
+}
+
+}  // namespace
+
+Answer<Json> decode_body(const Call& call) {
+  const std::string& body = call.request->body;
+  if (body.empty()) return Json(JsonObject());
+  const std::string type = media_type(call.request->headers.get("content-type"));
+  if (type.empty() || type == "application/json" || type == "text/plain" ||
+      type.ends_with("+json")) {
+    auto json = parse_json(body);
+    if (!json) return Refusal(bad_request(json.error().message));
+    return std::move(*json);
+  }
+  if (type == "application/yaml" || type == "text/yaml" || type.ends_with("+yaml")) {
+    auto documents = parse_yaml(body);
+    if (!documents) return Refusal(bad_request(documents.error().message));
+    if (documents->empty()) return Json(JsonObject());
+    return std::move(documents->front().value);
+  }
+  return Refusal(unsupported_media_type(kAcceptedMedia));
+}
+
+Answer<Json> decode_object(const Call& call) {
+  auto decoded = decode_body(call);
+  if (!decoded) {
+    if (decoded.error().code != 400) return decoded;
+    return Refusal(bad_request(
+        fmt::format("the object provided is unrecognized (must be of type {}): couldn't get "
+                    "version/kind; json parse error: {}",
+                    call.type->kind, decoded.error().message)));
+  }
+  Json object = std::move(*decoded);
+  if (!object.is_object()) {
+    return Refusal(bad_request(fmt::format(
+        "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json "
+        "parse error: json: cannot unmarshal into Go value of type struct",
+        call.type->kind)));
+  }
+  JsonObject& fields = object.as_object();
+  const std::string version(string_or(fields.if_contains("apiVersion")));
+  const std::string kind(string_or(fields.if_contains("kind")));
+  if (!version.empty() && version != call.type->api_version()) {
+    return Refusal(bad_request(
+        fmt::format("the API version in the data ({}) does not match the expected API version ({})",
+                    version, call.type->api_version())));
+  }
+  if (!kind.empty() && kind != call.type->kind) {
+    return Refusal(bad_request(fmt::format("{} in version {} cannot be handled as a {}: no kind "
+                                           "match for the resource {}",
+                                           kind, quoted(call.type->version), call.type->kind,
+                                           call.type->plural)));
+  }
+  fields["apiVersion"] = call.type->api_version();
+  fields["kind"] = call.type->kind;
+  return object;
+}
+
+std::string encode_json(const Api& api, const Call& call, const Json& object) {
+  switch (call.accepted.form) {
+    case Form::kTable:
+      return to_text(table_of(*call.type, {object}, TableOptions::from(call, api.clock.now())));
+    case Form::kPartial:
+      return to_text(partial_of(object));
+    case Form::kObject:
+      break;
+  }
+  return to_text(object);
+}
+
+std::string encode_object(const Api& api, const Call& call, const Object& object) {
+  if (call.accepted.form == Form::kObject && is_stored_version(*call.type)) return object.json;
+  return encode_json(api, call, object_as(*call.type, object));
+}
+
+}  // namespace grapnel::local

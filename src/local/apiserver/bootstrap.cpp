@@ -1,0 +1,77 @@
+#include "local/apiserver/bootstrap.h"
+
+#include "base/log.h"
+#include "local/apiserver/crd.h"
+#include "local/apiserver/write.h"
+
+namespace grapnel::local {
+namespace {
+
+constexpr const char* kDefinitions = "customresourcedefinitions.apiextensions.k8s.io";
+
+void note(Api& api, std::string_view resource, const Object& object, bool deleted) {
+  if (resource != kDefinitions && resource != "services") return;
+  const auto json = parse_json(object.json);
+  if (!json) return;
+  if (resource == "services") {
+    deleted ? api.services.release(*json) : api.services.occupy(*json);
+  } else {
+    api.registry.set_custom(object.key, deleted ? std::vector<TypePtr>{}
+                                                : types_of_definition(*json));
+  }
+}
+
+Task<Result<>> ensure(Api& api, std::string group, std::string plural, std::string ns,
+                      Json object) {
+  Call call;
+  call.type = api.registry.find(group, "v1", plural);
+  auto written = co_await write_new(api, call, std::move(ns), std::move(object));
+  if (!written && written.error().code != 409) {
+    co_return fail(Reason::kInternalError, "{}", written.error().message);
+  }
+  co_return Result<>();
+}
+
+Json named(std::string_view name) {
+  return JsonObject{{"metadata", JsonObject{{"name", name}}}};
+}
+
+Json api_service(const Api& api, uint16_t port) {
+  return JsonObject{
+      {"metadata",
+       JsonObject{{"name", "kubernetes"},
+                  {"labels", JsonObject{{"component", "apiserver"}, {"provider", "kubernetes"}}}}},
+      {"spec", JsonObject{{"clusterIP", api.services.api_address()},
+                          {"ports", JsonArray{JsonObject{{"name", "https"},
+                                                         {"port", 443},
+                                                         {"targetPort", port}}}}}}};
+}
+
+}  // namespace
+
+void follow_store(Api& api) {
+  for (const char* resource : {kDefinitions, "services"}) {
+    const auto page = api.store.list(resource, {});
+    if (!page) continue;
+    for (const ObjectPtr& item : page->items) note(api, resource, *item, false);
+  }
+  api.store.on_change([&api](std::string_view resource, const Change& change) {
+    note(api, resource, *change.object, change.deleted);
+  });
+}
+
+Task<> create_default_account(Api& api, std::string ns) {
+  auto done = co_await ensure(api, "", "serviceaccounts", ns, named("default"));
+  if (!done) log_warning("no default service account", {{"namespace", ns}});
+}
+
+Task<Result<>> create_first_objects(Api& api, uint16_t port) {
+  for (const char* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
+    auto done = co_await ensure(api, "", "namespaces", "", named(name));
+    if (!done) co_return done;
+    co_await create_default_account(api, name);
+  }
+  co_return co_await ensure(api, "", "services", "default", api_service(api, port));
+}
+
+}  // namespace grapnel::local

@@ -1,0 +1,73 @@
+// logs, exec, attach, port-forward and proxies: their transport here, their far end in the node.
+
+#include <charconv>
+
+#include "http/server.h"
+#include "local/apiserver/reply.h"
+#include "local/apiserver/subresources.h"
+
+namespace grapnel::local {
+namespace {
+
+
+std::optional<int64_t> number_of(std::string_view text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+bool is_true(std::string_view text) {
+  return text == "true" || text == "1";
+}
+
+Task<> serve_logs(Api& api, const Call& call, http::Exchange& exchange) {
+  PodLogRequest request{.ns = call.info.ns,
+                        .pod = call.info.name,
+                        .container = std::string(call.query("container")),
+                        .follow = is_true(call.query("follow")),
+                        .previous = is_true(call.query("previous")),
+                        .timestamps = is_true(call.query("timestamps")),
+                        .tail_lines = number_of(call.query("tailLines")),
+                        .since_seconds = number_of(call.query("sinceSeconds")),
+                        .since_time = parse_time(call.query("sinceTime")),
+                        .limit_bytes = number_of(call.query("limitBytes"))};
+  auto served = co_await api.pods->logs(std::move(request), exchange);
+  if (!served && served.error().reason != Reason::kTransport) {
+    co_await respond_error(exchange, bad_request(served.error().message));
+  }
+}
+
+}  // namespace
+
+bool is_stream(const Call& call) {
+  const std::string& sub = call.info.subresource;
+  if (call.type->kind == "Pod" && call.type->group.empty()) {
+    return sub == "log" || sub == "exec" || sub == "attach" || sub == "portforward" ||
+           sub == "proxy";
+  }
+  return sub == "proxy" && call.type->group.empty() &&
+         (call.type->kind == "Service" || call.type->kind == "Node");
+}
+
+Task<> serve_stream(Api& api, Call& call, http::Exchange& exchange) {
+  if (call.type->kind == "Pod") {
+    const std::string key = key_of(call.info.ns, call.info.name);
+    if (!api.store.get("pods", key)) {
+      co_await respond_error(exchange, not_found({"", "pods"}, call.info.name));
+      co_return;
+    }
+  }
+  if (api.pods == nullptr) {
+    co_await respond_error(exchange, not_implemented("no node of this cluster runs pods"));
+    co_return;
+  }
+  if (call.info.subresource == "log") {
+    co_await serve_logs(api, call, exchange);
+    co_return;
+  }
+  co_await respond_error(exchange,
+                  not_implemented(call.info.subresource + " is not served by this cluster yet"));
+}
+
+}  // namespace grapnel::local

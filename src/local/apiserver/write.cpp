@@ -1,0 +1,331 @@
+#include "local/apiserver/write.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "local/apiserver/conversion.h"
+#include "local/apiserver/crd.h"
+#include "local/apiserver/kinds/kinds.h"
+#include "local/apiserver/metadata.h"
+
+namespace grapnel::local {
+namespace {
+
+constexpr int kNameAttempts = 8;
+
+ObjectPtr dry_object(const ResourceType& type, std::string key, uint64_t version, Json object) {
+  auto result = std::make_shared<Object>();
+  result->key = std::move(key);
+  result->version = version;
+  if (version > 0) object.as_object()["metadata"].as_object()["resourceVersion"] =
+      std::to_string(version);
+  result->json = to_text(stored_as(type, std::move(object)));
+  return result;
+}
+
+Store::Render render(const ResourceType& type, Json object) {
+  auto kept = std::make_shared<Json>(stored_as(type, std::move(object)));
+  return [kept](uint64_t version) {
+    kept->as_object()["metadata"].as_object()["resourceVersion"] = std::to_string(version);
+    return to_text(*kept);
+  };
+}
+
+// kind, apiVersion and metadata stand first, as people expect to read them.
+Json in_order(Json object, const ResourceType& type) {
+  JsonObject& from = object.as_object();
+  JsonObject result;
+  result.reserve(from.size() + 2);
+  result["kind"] = type.kind;
+  result["apiVersion"] = type.api_version();
+  result["metadata"] = std::move(from["metadata"]);
+  for (auto& entry : from) {
+    if (!result.contains(entry.key())) result[entry.key()] = std::move(entry.value());
+  }
+  return result;
+}
+
+Answer<> check_namespace(const Api& api, const Call& call, const std::string& ns,
+                         std::string_view name) {
+  if (!call.type->namespaced) return {};
+  const ObjectPtr stored = api.store.get("namespaces", ns);
+  if (!stored) return Refusal(not_found({"", "namespaces"}, ns));
+  const auto object = parse_json(stored->json);
+  if (object && is_being_deleted(*object)) {
+    ApiError error = forbidden(
+        call.what(), name,
+        fmt::format("unable to create new content in namespace {} because it is being terminated",
+                    ns));
+    error.causes.push_back(
+        Cause{.field = "metadata.namespace",
+              .message = fmt::format("namespace {} is being terminated", ns),
+              .reason = "NamespaceTerminating"});
+    return Refusal(std::move(error));
+  }
+  return {};
+}
+
+// Status of a fresh object, for the kinds whose preparation does not say it.
+void first_status(JsonObject& object, const ResourceType& type) {
+  if (!type.status_split || type.kind == "Node") return;
+  if (type.custom) {
+    object.erase("status");
+  } else if (type.kind == "Service" || type.kind == "Ingress") {
+    object["status"] = JsonObject{{"loadBalancer", JsonObject()}};
+  } else {
+    object["status"] = JsonObject();
+  }
+}
+
+Answer<> complete_new(Api& api, Call& call, JsonObject& object, FieldErrors& errors) {
+  const ResourceType& type = *call.type;
+  if (type.set_defaults != nullptr) type.set_defaults(object);
+  first_status(object, type);
+  if (type.prepare_create != nullptr) type.prepare_create(object);
+  if (type.custom) custom_complete(*type.custom, object, errors);
+  if (type.kind == "CustomResourceDefinition") complete_definition(object, api.clock.now());
+  return {};
+}
+
+void validate_new(Api& api, Call& call, JsonObject& object, FieldErrors& errors) {
+  const ResourceType& type = *call.type;
+  const Json view = object;
+  validate_metadata(view, type, errors);
+  if (type.validate != nullptr) type.validate(view, errors);
+  if (type.custom) custom_validate(*type.custom, view, errors);
+  if (type.kind == "CustomResourceDefinition") validate_definition(view, errors);
+  if (type.kind == "Service" && type.group.empty() && errors.empty()) {
+    api.services.allocate(object, nullptr, errors);
+  }
+}
+
+// Everything but what the subresource may touch is put back as it was.
+void keep_other_parts(JsonObject& object, const Json& old, const ResourceType& type,
+                      const std::string& subresource) {
+  if (subresource.empty() || subresource == "scale") {
+    if (!type.status_split) return;
+    const Json* status = find(old, "status");
+    if (status == nullptr) {
+      object.erase("status");
+    } else {
+      object["status"] = *status;
+    }
+    return;
+  }
+  if (subresource == "finalize") {
+    JsonObject result = old.as_object();
+    const Json* finalizers = at(Json(object), "spec", "finalizers");
+    ensure_object(result, "spec")["finalizers"] =
+        finalizers == nullptr ? Json(JsonArray()) : *finalizers;
+    result["metadata"] = object["metadata"];
+    object = std::move(result);
+    return;
+  }
+  if (subresource == "status") {
+    JsonObject result = old.as_object();
+    if (Json* status = object.if_contains("status")) {
+      result["status"] = std::move(*status);
+    } else {
+      result.erase("status");
+    }
+    Json meta = std::move(object["metadata"]);
+    JsonObject& keep = ensure_object(result, "metadata");
+    if (JsonObject* given = meta.if_object()) {
+      const bool whole = !type.custom;
+      for (const char* key : {"labels", "annotations", "finalizers"}) {
+        if (!whole) break;
+        if (Json* value = given->if_contains(key)) {
+          keep[key] = std::move(*value);
+        } else {
+          keep.erase(key);
+        }
+      }
+      if (Json* fields = given->if_contains("managedFields")) keep["managedFields"] = *fields;
+    }
+    object = std::move(result);
+  }
+}
+
+Answer<> check_version(const Call& call, const Json& object, const Json& old, std::string_view name,
+                       bool needs_version) {
+  const std::string_view given = meta_text(object, "resourceVersion");
+  const std::string_view uid = meta_text(object, "uid");
+  const std::string_view old_uid = meta_text(old, "uid");
+  if (!uid.empty() && uid != old_uid) {
+    return Refusal(conflict(call.what(), name,
+                            fmt::format("Precondition failed: UID in precondition: {}, UID in "
+                                        "object meta: {}",
+                                        uid, old_uid)));
+  }
+  if (given.empty() || given == "0") {
+    if (!needs_version || call.type->unconditional_update) return {};
+    std::vector<Cause> causes{Cause{.field = "metadata.resourceVersion",
+                                    .message =
+                                        "Invalid value: 0x0: must be specified for an update",
+                                    .reason = "FieldValueInvalid"}};
+    return Refusal(invalid(call.type->group, call.type->kind, name, std::move(causes)));
+  }
+  if (given != meta_text(old, "resourceVersion")) return Refusal(modified(call.what(), name));
+  return {};
+}
+
+void bump_generation(JsonObject& object, const Json& old, const ResourceType& type) {
+  if (!type.has_generation) return;
+  if (!spec_changed(Json(object), old, !type.status_split)) return;
+  JsonObject& meta = ensure_object(object, "metadata");
+  meta["generation"] = int_or(meta.if_contains("generation")) + 1;
+}
+
+Answer<Json> complete_change(Api& api, Call& call, Json object, const Json& old,
+                             const std::string& name, const Edit& edit) {
+  const ResourceType& type = *call.type;
+  if (!object.is_object()) return Refusal(bad_request("the object is not a JSON object"));
+  if (auto checked = check_version(call, object, old, name, edit.needs_version); !checked) {
+    return Refusal(checked.error());
+  }
+  JsonObject& fields = object.as_object();
+  keep_other_parts(fields, old, type, edit.subresource);
+  keep_old_metadata(fields, old);
+  FieldErrors errors;
+  if (type.custom) custom_complete(*type.custom, fields, errors);
+  if (type.set_defaults != nullptr) type.set_defaults(fields);
+  if (type.prepare_update != nullptr && edit.subresource.empty()) {
+    type.prepare_update(fields, old);
+  }
+  tidy_metadata(fields);
+  bump_generation(fields, old, type);
+  if (type.kind == "CustomResourceDefinition") complete_definition(fields, api.clock.now());
+  object = in_order(std::move(object), type);
+  validate_metadata(object, type, errors);
+  validate_metadata_update(object, old, errors);
+  if (edit.subresource.empty()) {
+    if (type.validate_update != nullptr) {
+      type.validate_update(object, old, errors);
+    } else if (type.validate != nullptr) {
+      type.validate(object, errors);
+    }
+    if (type.kind == "CustomResourceDefinition") validate_definition(object, errors);
+    if (type.kind == "Service" && type.group.empty() && errors.empty()) {
+      api.services.allocate(object.as_object(), &old, errors);
+    }
+  }
+  if (type.custom) custom_validate(*type.custom, object, errors);
+  if (!errors.empty()) return Refusal(invalid(type.group, type.kind, name, errors.take()));
+  return object;
+}
+
+// An object that is being deleted goes when the last one lets go of it.
+bool is_finished(const Json& object, const ResourceType& type) {
+  if (!is_being_deleted(object) || has_finalizers(object)) return false;
+  if (type.kind == "Namespace" && type.group.empty()) {
+    const Json* finalizers = at(object, "spec", "finalizers");
+    return finalizers == nullptr || !finalizers->is_array() || finalizers->as_array().empty();
+  }
+  return int_or(at(object, "metadata", "deletionGracePeriodSeconds")) == 0;
+}
+
+}  // namespace
+
+bool is_stored_version(const ResourceType& type) {
+  return type.storage_version.empty() && type.storage_group.empty();
+}
+
+Json object_as(const ResourceType& type, const Object& object) {
+  auto parsed = parse_json(object.json);
+  Json result = parsed ? std::move(*parsed) : Json(JsonObject());
+  if (!is_stored_version(type)) convert_from_storage(type, result);
+  return result;
+}
+
+Json stored_as(const ResourceType& type, Json object) {
+  if (!is_stored_version(type)) convert_to_storage(type, object);
+  return object;
+}
+
+Task<Answer<Written>> write_new(Api& api, Call& call, std::string ns, Json object) {
+  const TypePtr type = call.type;
+  if (!object.is_object()) co_return Refusal(bad_request("the object is not a JSON object"));
+  if (!meta_text(object, "resourceVersion").empty()) {
+    co_return Refusal(ApiError{
+        .code = 500, .message = "resourceVersion should not be set on objects to be created"});
+  }
+  JsonObject& fields = object.as_object();
+  const std::string given(meta_text(object, "name"));
+  const std::string base(meta_text(object, "generateName"));
+  if (auto there = check_namespace(api, call, ns, given); !there) co_return Refusal(there.error());
+  prepare_new_metadata(fields, *type, ns, api.clock.now(), api.random);
+  if (given.empty() && !base.empty()) {
+    ensure_object(fields, "metadata")["name"] = generate_name(base, api.random);
+  }
+  FieldErrors errors;
+  if (auto done = complete_new(api, call, fields, errors); !done) co_return Refusal(done.error());
+  tidy_metadata(fields);
+  object = in_order(std::move(object), *type);
+  validate_new(api, call, object.as_object(), errors);
+  std::string name(meta_text(object, "name"));
+  if (!errors.empty()) co_return Refusal(invalid(type->group, type->kind, name, errors.take()));
+
+  for (int attempt = 0;; ++attempt) {
+    std::string key = key_of(ns, name);
+    co_await api.store.settle(type->collection(), key);
+    if (!api.store.get(type->collection(), key)) {
+      if (call.dry_run) {
+        co_return Written{.object = dry_object(*type, key, 0, std::move(object)), .created = true};
+      }
+      auto stored = co_await api.store.put(type->collection(), key, render(*type, object));
+      if (!stored) co_return Refusal(internal(stored.error().message));
+      co_return Written{.object = *stored, .created = true};
+    }
+    if (!given.empty() || base.empty() || attempt >= kNameAttempts) {
+      if (type->kind == "Service") api.services.release(object);
+      co_return Refusal(already_exists(call.what(), name));
+    }
+    name = generate_name(base, api.random);
+    object.as_object()["metadata"].as_object()["name"] = name;
+  }
+}
+
+Task<Answer<Written>> write_change(Api& api, Call& call, std::string ns, std::string name,
+                                   Edit edit) {
+  const TypePtr type = call.type;
+  const std::string collection = type->collection();
+  std::string key = key_of(type->namespaced ? ns : "", name);
+  co_await api.store.settle(collection, key);
+  const ObjectPtr stored = api.store.get(collection, key);
+  if (!stored) {
+    if (!edit.make_new) co_return Refusal(not_found(call.what(), name));
+    auto fresh = edit.make_new();
+    if (!fresh) co_return Refusal(fresh.error());
+    co_return co_await write_new(api, call, std::move(ns), std::move(*fresh));
+  }
+  const Json old = object_as(*type, *stored);
+  auto made = edit.make(old);
+  if (!made) co_return Refusal(made.error());
+  auto object = complete_change(api, call, std::move(*made), old, name, edit);
+  if (!object) co_return Refusal(object.error());
+  if (is_finished(*object, *type)) {
+    if (call.dry_run) {
+      co_return Written{.object = dry_object(*type, key, stored->version, std::move(*object))};
+    }
+    auto ended = co_await write_end(api, *type, key, *object);
+    if (!ended) co_return Refusal(ended.error());
+    co_return Written{.object = *ended};
+  }
+  if (same_content(*object, old)) co_return Written{.object = stored, .unchanged = true};
+  if (call.dry_run) {
+    co_return Written{.object = dry_object(*type, key, stored->version, std::move(*object))};
+  }
+  auto put = co_await api.store.put(collection, key, render(*type, std::move(*object)));
+  if (!put) co_return Refusal(internal(put.error().message));
+  co_return Written{.object = *put};
+}
+
+Task<Answer<ObjectPtr>> write_end(Api& api, const ResourceType& type, std::string key,
+                                  const Json& last) {
+  auto removed = co_await api.store.remove(type.collection(), std::move(key), render(type, last));
+  if (!removed) co_return Refusal(internal(removed.error().message));
+  co_return *removed;
+}
+
+}  // namespace grapnel::local
