@@ -115,8 +115,8 @@ void complete_definition(JsonObject& definition, Time now) {
   JsonObject& spec = ensure_object(definition, "spec");
   JsonObject& names = ensure_object(spec, "names");
   const std::string kind(string_or(names.if_contains("kind")));
-  kinds::set_default(names, "singular", to_lower(kind));
-  kinds::set_default(names, "listKind", kind + "List");
+  kinds::set_default(names, "singular", Json(to_lower(kind)));
+  kinds::set_default(names, "listKind", Json(kind + "List"));
   kinds::set_default(spec, "conversion", JsonObject{{"strategy", "None"}});
 
   JsonObject& status = ensure_object(definition, "status");

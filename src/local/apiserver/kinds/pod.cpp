@@ -104,7 +104,8 @@ void env_defaults(JsonObject& container) {
 void container_defaults(JsonObject& container) {
   set_default(container, "terminationMessagePath", "/dev/termination-log");
   set_default(container, "terminationMessagePolicy", "File");
-  set_default(container, "imagePullPolicy", pull_policy(string_or(container.if_contains("image"))));
+  set_default(container, "imagePullPolicy",
+              Json(pull_policy(string_or(container.if_contains("image")))));
   set_default(container, "resources", JsonObject());
   if (JsonArray* ports = array_at(container, "ports")) {
     for (Json& port : *ports) {

@@ -134,9 +134,10 @@ void job_prepare_create(JsonObject& job) {
   const std::string uid(string_or(find(meta, "uid")));
   JsonObject& labels = ensure_object(
       ensure_object(ensure_object(spec, "template"), "metadata"), "labels");
-  for (const char* key : {"job-name", kJobName}) set_default(labels, key, name);
-  for (const char* key : {"controller-uid", kControllerUid}) set_default(labels, key, uid);
-  set_default(ensure_object(ensure_object(spec, "selector"), "matchLabels"), kControllerUid, uid);
+  for (const char* key : {"job-name", kJobName}) set_default(labels, key, Json(name));
+  for (const char* key : {"controller-uid", kControllerUid}) set_default(labels, key, Json(uid));
+  set_default(ensure_object(ensure_object(spec, "selector"), "matchLabels"), kControllerUid,
+              Json(uid));
 }
 
 void job_validate(const Json& job, FieldErrors& errors) {
