@@ -56,9 +56,8 @@ int main(int argc, char** argv) {
   boost::asio::signal_set signals(loop, SIGINT, SIGTERM);
   local::ApiServer server;
   int code = 0;
-  auto starting =
-      spawn(loop.get_executor(),
-            run(server, loop.get_executor(), parse(argc, argv), signals, code));
+  auto starting = spawn(loop.get_executor(),
+                        run(server, loop.get_executor(), parse(argc, argv), signals, code));
   Spawned stopping;
   signals.async_wait([&](const boost::system::error_code& error, int) {
     if (!error) stopping = spawn(loop.get_executor(), server.stop());

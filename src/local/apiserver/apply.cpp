@@ -12,11 +12,10 @@ Task<Answer<Reply>> apply_object(Api& api, Call& call) {
   auto object = decode_object(call);
   if (!object) co_return Refusal(object.error());
   if (call.field_manager.empty()) {
-    co_return Refusal(invalid(
-        "meta.k8s.io", "PatchOptions", "",
-        {Cause{.field = "fieldManager",
-               .message = "Required value: is required for apply patch",
-               .reason = "FieldValueRequired"}}));
+    co_return Refusal(invalid("meta.k8s.io", "PatchOptions", "",
+                              {Cause{.field = "fieldManager",
+                                     .message = "Required value: is required for apply patch",
+                                     .reason = "FieldValueRequired"}}));
   }
   const TypePtr type = call.type;
   JsonObject& meta = ensure_object(object->as_object(), "metadata");

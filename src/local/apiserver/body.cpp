@@ -64,10 +64,10 @@ Answer<Json> decode_object(const Call& call) {
                     version, call.type->api_version())));
   }
   if (!kind.empty() && kind != call.type->kind) {
-    return Refusal(bad_request(fmt::format("{} in version {} cannot be handled as a {}: no kind "
-                                           "match for the resource {}",
-                                           kind, quoted(call.type->version), call.type->kind,
-                                           call.type->plural)));
+    return Refusal(bad_request(
+        fmt::format("{} in version {} cannot be handled as a {}: no kind "
+                    "match for the resource {}",
+                    kind, quoted(call.type->version), call.type->kind, call.type->plural)));
   }
   fields["apiVersion"] = call.type->api_version();
   fields["kind"] = call.type->kind;

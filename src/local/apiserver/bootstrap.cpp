@@ -16,8 +16,8 @@ void note(Api& api, std::string_view resource, const Object& object, bool delete
   if (resource == "services") {
     deleted ? api.services.release(*json) : api.services.occupy(*json);
   } else {
-    api.registry.set_custom(object.key, deleted ? std::vector<TypePtr>{}
-                                                : types_of_definition(*json));
+    api.registry.set_custom(object.key,
+                            deleted ? std::vector<TypePtr>{} : types_of_definition(*json));
   }
 }
 
@@ -41,10 +41,10 @@ Json api_service(const Api& api, uint16_t port) {
       {"metadata",
        JsonObject{{"name", "kubernetes"},
                   {"labels", JsonObject{{"component", "apiserver"}, {"provider", "kubernetes"}}}}},
-      {"spec", JsonObject{{"clusterIP", api.services.api_address()},
-                          {"ports", JsonArray{JsonObject{{"name", "https"},
-                                                         {"port", 443},
-                                                         {"targetPort", port}}}}}}};
+      {"spec",
+       JsonObject{{"clusterIP", api.services.api_address()},
+                  {"ports", JsonArray{JsonObject{
+                                {"name", "https"}, {"port", 443}, {"targetPort", port}}}}}}};
 }
 
 }  // namespace

@@ -28,7 +28,11 @@ std::vector<Subresource> pod_subresources() {
       {.name = "attach", .kind = "PodAttachOptions", .verbs = kStreamVerbs},
       {.name = "binding", .kind = "Binding", .verbs = {"create"}},
       {.name = "ephemeralcontainers", .kind = "Pod", .verbs = kStatusVerbs},
-      {.name = "eviction", .kind = "Eviction", .group = "policy", .version = "v1", .verbs = {"create"}},
+      {.name = "eviction",
+       .kind = "Eviction",
+       .group = "policy",
+       .version = "v1",
+       .verbs = {"create"}},
       {.name = "exec", .kind = "PodExecOptions", .verbs = kStreamVerbs},
       {.name = "log", .kind = "Pod", .verbs = {"get"}},
       {.name = "portforward", .kind = "PodPortForwardOptions", .verbs = kStreamVerbs},
@@ -58,18 +62,17 @@ std::vector<ResourceType> core_types() {
                    .short_names = {"ep"},
                    .create_on_update = true,
                    .set_defaults = endpoints_defaults});
-  types.push_back({.version = "v1",
-                   .kind = "Event",
-                   .plural = "events",
-                   .short_names = {"ev"},
-                   .create_on_update = true,
-                   .field_selectors = {"involvedObject.kind", "involvedObject.namespace",
-                                       "involvedObject.name", "involvedObject.uid",
-                                       "involvedObject.apiVersion",
-                                       "involvedObject.resourceVersion",
-                                       "involvedObject.fieldPath", "reason",
-                                       "reportingComponent", "source", "type"},
-                   .validate = event_validate});
+  types.push_back(
+      {.version = "v1",
+       .kind = "Event",
+       .plural = "events",
+       .short_names = {"ev"},
+       .create_on_update = true,
+       .field_selectors = {"involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
+                           "involvedObject.uid", "involvedObject.apiVersion",
+                           "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
+                           "reportingComponent", "source", "type"},
+       .validate = event_validate});
   types.push_back({.version = "v1",
                    .kind = "LimitRange",
                    .plural = "limitranges",
@@ -90,16 +93,17 @@ std::vector<ResourceType> core_types() {
                    .prepare_create = namespace_prepare_create,
                    .prepare_update = namespace_prepare_update,
                    .why_not_name = why_not_dns1123_label});
-  types.push_back({.version = "v1",
-                   .kind = "Node",
-                   .plural = "nodes",
-                   .short_names = {"no"},
-                   .namespaced = false,
-                   .subresources = {{.name = "proxy", .kind = "NodeProxyOptions", .verbs = kProxyVerbs},
-                                    status_of("Node")},
-                   .status_split = true,
-                   .field_selectors = {"spec.unschedulable"},
-                   .prepare_create = node_prepare_create});
+  types.push_back(
+      {.version = "v1",
+       .kind = "Node",
+       .plural = "nodes",
+       .short_names = {"no"},
+       .namespaced = false,
+       .subresources = {{.name = "proxy", .kind = "NodeProxyOptions", .verbs = kProxyVerbs},
+                        status_of("Node")},
+       .status_split = true,
+       .field_selectors = {"spec.unschedulable"},
+       .prepare_create = node_prepare_create});
   types.push_back({.version = "v1",
                    .kind = "PersistentVolume",
                    .plural = "persistentvolumes",
@@ -119,25 +123,25 @@ std::vector<ResourceType> core_types() {
                    .returns_deleted = true,
                    .set_defaults = claim_defaults,
                    .prepare_create = claim_prepare_create});
-  types.push_back({.version = "v1",
-                   .kind = "Pod",
-                   .plural = "pods",
-                   .short_names = {"po"},
-                   .categories = {"all"},
-                   .subresources = pod_subresources(),
-                   .status_split = true,
-                   .has_generation = true,
-                   .returns_deleted = true,
-                   .graceful = true,
-                   .field_selectors = {"spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
-                                       "spec.serviceAccountName", "spec.hostNetwork",
-                                       "status.phase", "status.podIP", "status.podIPs",
-                                       "status.nominatedNodeName"},
-                   .set_defaults = pod_defaults,
-                   .prepare_create = pod_prepare_create,
-                   .prepare_update = pod_prepare_update,
-                   .validate = pod_validate,
-                   .validate_update = pod_validate_update});
+  types.push_back(
+      {.version = "v1",
+       .kind = "Pod",
+       .plural = "pods",
+       .short_names = {"po"},
+       .categories = {"all"},
+       .subresources = pod_subresources(),
+       .status_split = true,
+       .has_generation = true,
+       .returns_deleted = true,
+       .graceful = true,
+       .field_selectors = {"spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
+                           "spec.serviceAccountName", "spec.hostNetwork", "status.phase",
+                           "status.podIP", "status.podIPs", "status.nominatedNodeName"},
+       .set_defaults = pod_defaults,
+       .prepare_create = pod_prepare_create,
+       .prepare_update = pod_prepare_update,
+       .validate = pod_validate,
+       .validate_update = pod_validate_update});
   types.push_back({.version = "v1",
                    .kind = "ResourceQuota",
                    .plural = "resourcequotas",
@@ -154,20 +158,21 @@ std::vector<ResourceType> core_types() {
                    .prepare_update = secret_prepare_update,
                    .validate = secret_validate,
                    .validate_update = secret_validate_update});
-  types.push_back({.version = "v1",
-                   .kind = "Service",
-                   .plural = "services",
-                   .short_names = {"svc"},
-                   .categories = {"all"},
-                   .subresources = {{.name = "proxy", .kind = "ServiceProxyOptions", .verbs = kProxyVerbs},
-                                    status_of("Service")},
-                   .status_split = true,
-                   .create_on_update = true,
-                   .returns_deleted = true,
-                   .field_selectors = {"spec.clusterIP", "spec.type"},
-                   .set_defaults = service_defaults,
-                   .validate = service_validate,
-                   .why_not_name = why_not_dns1035_label});
+  types.push_back(
+      {.version = "v1",
+       .kind = "Service",
+       .plural = "services",
+       .short_names = {"svc"},
+       .categories = {"all"},
+       .subresources = {{.name = "proxy", .kind = "ServiceProxyOptions", .verbs = kProxyVerbs},
+                        status_of("Service")},
+       .status_split = true,
+       .create_on_update = true,
+       .returns_deleted = true,
+       .field_selectors = {"spec.clusterIP", "spec.type"},
+       .set_defaults = service_defaults,
+       .validate = service_validate,
+       .why_not_name = why_not_dns1035_label});
   types.push_back({.version = "v1",
                    .kind = "ServiceAccount",
                    .plural = "serviceaccounts",
@@ -203,7 +208,8 @@ std::vector<ResourceType> workload_types() {
   ResourceType& daemons = add("DaemonSet", "daemonsets", "ds", daemon_set_defaults);
   daemons.subresources = {status_of("DaemonSet")};
   add("Deployment", "deployments", "deploy", deployment_defaults);
-  add("ReplicaSet", "replicasets", "rs", replica_set_defaults).field_selectors = {"status.replicas"};
+  add("ReplicaSet", "replicasets", "rs", replica_set_defaults).field_selectors = {
+      "status.replicas"};
   add("StatefulSet", "statefulsets", "sts", stateful_set_defaults);
   types.push_back({.group = "apps",
                    .version = "v1",
@@ -273,12 +279,16 @@ std::vector<ResourceType> other_types() {
                    .status_split = true,
                    .has_generation = true,
                    .unconditional_update = false});
-  types.push_back(review("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", false));
+  types.push_back(
+      review("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", false));
   types.push_back(review("authentication.k8s.io", "TokenReview", "tokenreviews", false));
   const std::string authorization = "authorization.k8s.io";
-  types.push_back(review(authorization, "LocalSubjectAccessReview", "localsubjectaccessreviews", true));
-  types.push_back(review(authorization, "SelfSubjectAccessReview", "selfsubjectaccessreviews", false));
-  types.push_back(review(authorization, "SelfSubjectRulesReview", "selfsubjectrulesreviews", false));
+  types.push_back(
+      review(authorization, "LocalSubjectAccessReview", "localsubjectaccessreviews", true));
+  types.push_back(
+      review(authorization, "SelfSubjectAccessReview", "selfsubjectaccessreviews", false));
+  types.push_back(
+      review(authorization, "SelfSubjectRulesReview", "selfsubjectrulesreviews", false));
   types.push_back(review(authorization, "SubjectAccessReview", "subjectaccessreviews", false));
   types.push_back({.group = "coordination.k8s.io",
                    .version = "v1",
@@ -293,17 +303,17 @@ std::vector<ResourceType> other_types() {
                    .plural = "endpointslices",
                    .has_generation = true,
                    .set_defaults = endpoint_slice_defaults});
-  types.push_back({.group = "events.k8s.io",
-                   .version = "v1",
-                   .kind = "Event",
-                   .plural = "events",
-                   .short_names = {"ev"},
-                   .create_on_update = true,
-                   .field_selectors = {"regarding.kind", "regarding.namespace", "regarding.name",
-                                       "regarding.uid", "regarding.apiVersion",
-                                       "regarding.resourceVersion", "regarding.fieldPath",
-                                       "reason", "reportingController", "type"},
-                   .storage_group = "core"});
+  types.push_back(
+      {.group = "events.k8s.io",
+       .version = "v1",
+       .kind = "Event",
+       .plural = "events",
+       .short_names = {"ev"},
+       .create_on_update = true,
+       .field_selectors = {"regarding.kind", "regarding.namespace", "regarding.name",
+                           "regarding.uid", "regarding.apiVersion", "regarding.resourceVersion",
+                           "regarding.fieldPath", "reason", "reportingController", "type"},
+       .storage_group = "core"});
   types.push_back({.group = "node.k8s.io",
                    .version = "v1",
                    .kind = "RuntimeClass",

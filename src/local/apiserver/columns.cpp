@@ -1,5 +1,5 @@
-// The columns of each kind, and what stands in them. Names, order and texts are Kubernetes' own: they
-// are what users read in `kubectl get`.
+// The columns of each kind, and what stands in them. Names, order and texts are Kubernetes' own:
+// they are what users read in `kubectl get`.
 
 #include <fmt/format.h>
 
@@ -354,28 +354,33 @@ std::map<std::string, Printer, std::less<>> workload_printers() {
   p["Job"] = {{first(), plain("Status"), plain("Completions"), plain("Duration"), plain("Age"),
                wide("Containers"), wide("Images"), wide("Selector")},
               [](const Json& o, Time now) -> JsonArray {
-                return {name(o),           Json(job_status(o)),     Json(job_completions(o)),
-                        Json(job_duration(o, now)), age(o, now), images(o, "name"),
-                        images(o, "image"), Json(selector(at(o, "spec", "selector")))};
+                return {name(o),
+                        Json(job_status(o)),
+                        Json(job_completions(o)),
+                        Json(job_duration(o, now)),
+                        age(o, now),
+                        images(o, "name"),
+                        images(o, "image"),
+                        Json(selector(at(o, "spec", "selector")))};
               }};
-  p["CronJob"] = {
-      {first(), plain("Schedule"), plain("Timezone"), plain("Suspend", "boolean"),
-       plain("Active", "integer"), plain("Last Schedule"), plain("Age"), wide("Containers"),
-       wide("Images"), wide("Selector")},
-      [](const Json& o, Time now) -> JsonArray {
-        const Json* pod = at(o, "spec", "jobTemplate", "spec", "template", "spec", "containers");
-        const std::string_view last = string_or(at(o, "status", "lastScheduleTime"));
-        return {name(o),
-                text(at(o, "spec", "schedule")),
-                text(at(o, "spec", "timeZone"), "<none>"),
-                Json(bool_or(at(o, "spec", "suspend")) ? "True" : "False"),
-                Json(members(at(o, "status", "active"))),
-                Json(last.empty() ? "<none>" : since(last, now)),
-                age(o, now),
-                Json(containers(pod, "name")),
-                Json(containers(pod, "image")),
-                Json(selector(at(o, "spec", "jobTemplate", "spec", "selector")))};
-      }};
+  p["CronJob"] = {{first(), plain("Schedule"), plain("Timezone"), plain("Suspend", "boolean"),
+                   plain("Active", "integer"), plain("Last Schedule"), plain("Age"),
+                   wide("Containers"), wide("Images"), wide("Selector")},
+                  [](const Json& o, Time now) -> JsonArray {
+                    const Json* pod =
+                        at(o, "spec", "jobTemplate", "spec", "template", "spec", "containers");
+                    const std::string_view last = string_or(at(o, "status", "lastScheduleTime"));
+                    return {name(o),
+                            text(at(o, "spec", "schedule")),
+                            text(at(o, "spec", "timeZone"), "<none>"),
+                            Json(bool_or(at(o, "spec", "suspend")) ? "True" : "False"),
+                            Json(members(at(o, "status", "active"))),
+                            Json(last.empty() ? "<none>" : since(last, now)),
+                            age(o, now),
+                            Json(containers(pod, "name")),
+                            Json(containers(pod, "image")),
+                            Json(selector(at(o, "spec", "jobTemplate", "spec", "selector")))};
+                  }};
   p["Deployment"] = {{first(), plain("Ready"), plain("Up-to-date"), plain("Available"),
                       plain("Age"), wide("Containers"), wide("Images"), wide("Selector")},
                      [](const Json& o, Time now) -> JsonArray {
@@ -389,31 +394,30 @@ std::map<std::string, Printer, std::less<>> workload_printers() {
                                images(o, "image"),
                                Json(selector(at(o, "spec", "selector")))};
                      }};
-  p["ReplicaSet"] = {{first(), plain("Desired", "integer"), plain("Current", "integer"),
-                      plain("Ready", "integer"), plain("Age"), wide("Containers"), wide("Images"),
-                      wide("Selector")},
-                     [](const Json& o, Time now) -> JsonArray {
-                       return {name(o),
-                               Json(int_or(at(o, "spec", "replicas"))),
-                               Json(int_or(at(o, "status", "replicas"))),
-                               Json(int_or(at(o, "status", "readyReplicas"))),
-                               age(o, now),
-                               images(o, "name"),
-                               images(o, "image"),
-                               Json(selector(at(o, "spec", "selector")))};
-                     }};
-  p["StatefulSet"] = {
-      {first(), plain("Ready"), plain("Age"), wide("Containers"), wide("Images")},
+  p["ReplicaSet"] = {
+      {first(), plain("Desired", "integer"), plain("Current", "integer"), plain("Ready", "integer"),
+       plain("Age"), wide("Containers"), wide("Images"), wide("Selector")},
       [](const Json& o, Time now) -> JsonArray {
         return {name(o),
-                Json(fmt::format("{}/{}", int_or(at(o, "status", "readyReplicas")),
-                                 int_or(at(o, "spec", "replicas")))),
-                age(o, now), images(o, "name"), images(o, "image")};
+                Json(int_or(at(o, "spec", "replicas"))),
+                Json(int_or(at(o, "status", "replicas"))),
+                Json(int_or(at(o, "status", "readyReplicas"))),
+                age(o, now),
+                images(o, "name"),
+                images(o, "image"),
+                Json(selector(at(o, "spec", "selector")))};
       }};
+  p["StatefulSet"] = {{first(), plain("Ready"), plain("Age"), wide("Containers"), wide("Images")},
+                      [](const Json& o, Time now) -> JsonArray {
+                        return {name(o),
+                                Json(fmt::format("{}/{}", int_or(at(o, "status", "readyReplicas")),
+                                                 int_or(at(o, "spec", "replicas")))),
+                                age(o, now), images(o, "name"), images(o, "image")};
+                      }};
   p["DaemonSet"] = {
-      {first(), plain("Desired", "integer"), plain("Current", "integer"),
-       plain("Ready", "integer"), plain("Up-to-date", "integer"), plain("Available", "integer"),
-       plain("Node Selector"), plain("Age"), wide("Containers"), wide("Images"), wide("Selector")},
+      {first(), plain("Desired", "integer"), plain("Current", "integer"), plain("Ready", "integer"),
+       plain("Up-to-date", "integer"), plain("Available", "integer"), plain("Node Selector"),
+       plain("Age"), wide("Containers"), wide("Images"), wide("Selector")},
       [](const Json& o, Time now) -> JsonArray {
         return {name(o),
                 Json(int_or(at(o, "status", "desiredNumberScheduled"))),
@@ -453,10 +457,12 @@ void add_core_printers(std::map<std::string, Printer, std::less<>>& p) {
                 Json(slice_addresses(o)), age(o, now)};
       }};
   p["Node"] = {{first(), plain("Status"), plain("Roles"), plain("Age"), plain("Version"),
-                wide("Internal-IP"), wide("External-IP"), wide("OS-Image"),
-                wide("Kernel-Version"), wide("Container-Runtime")},
+                wide("Internal-IP"), wide("External-IP"), wide("OS-Image"), wide("Kernel-Version"),
+                wide("Container-Runtime")},
                [](const Json& o, Time now) -> JsonArray {
-                 const auto info = [&o](const char* key) { return at(o, "status", "nodeInfo", key); };
+                 const auto info = [&o](const char* key) {
+                   return at(o, "status", "nodeInfo", key);
+                 };
                  return {name(o),
                          Json(node_status(o)),
                          Json(node_roles(o)),
@@ -468,8 +474,14 @@ void add_core_printers(std::map<std::string, Printer, std::less<>>& p) {
                          text(info("kernelVersion"), "<unknown>"),
                          text(info("containerRuntimeVersion"), "<unknown>")};
                }};
-  p["Event"] = {{plain("Last Seen"), plain("Type"), plain("Reason"), plain("Object"),
-                 wide("Subobject"), wide("Source"), plain("Message"), wide("First Seen"),
+  p["Event"] = {{plain("Last Seen"),
+                 plain("Type"),
+                 plain("Reason"),
+                 plain("Object"),
+                 wide("Subobject"),
+                 wide("Source"),
+                 plain("Message"),
+                 wide("First Seen"),
                  wide("Count"),
                  {.name = "Name", .format = "name", .priority = 1}},
                 event_cells};
@@ -486,12 +498,11 @@ void add_core_printers(std::map<std::string, Printer, std::less<>>& p) {
                          [](const Json& o, Time now) -> JsonArray {
                            return {name(o), Json(members(find(o, "secrets"))), age(o, now)};
                          }};
-  p["ConfigMap"] = {{first(), plain("Data"), plain("Age")},
-                    [](const Json& o, Time now) -> JsonArray {
-                      return {name(o),
-                              Json(members(find(o, "data")) + members(find(o, "binaryData"))),
-                              age(o, now)};
-                    }};
+  p["ConfigMap"] = {
+      {first(), plain("Data"), plain("Age")}, [](const Json& o, Time now) -> JsonArray {
+        return {name(o), Json(members(find(o, "data")) + members(find(o, "binaryData"))),
+                age(o, now)};
+      }};
   p["PersistentVolumeClaim"] = {
       {first(), plain("Status"), plain("Volume"), plain("Capacity"), plain("Access Modes"),
        plain("StorageClass"), plain("VolumeAttributesClass"), plain("Age"), wide("VolumeMode")},
@@ -501,8 +512,7 @@ void add_core_printers(std::map<std::string, Printer, std::less<>>& p) {
 std::map<std::string, Printer, std::less<>> make_printers() {
   auto p = workload_printers();
   add_core_printers(p);
-  p["Lease"] = {{first(), plain("Holder"), plain("Age")},
-                [](const Json& o, Time now) -> JsonArray {
+  p["Lease"] = {{first(), plain("Holder"), plain("Age")}, [](const Json& o, Time now) -> JsonArray {
                   return {name(o), text(at(o, "spec", "holderIdentity")), age(o, now)};
                 }};
   p["PriorityClass"] = {{first(), plain("Value", "integer"), plain("Global-Default", "boolean"),
@@ -514,10 +524,9 @@ std::map<std::string, Printer, std::less<>> make_printers() {
                         }};
   p["RoleBinding"] = binding_printer();
   p["ClusterRoleBinding"] = binding_printer();
-  const Printer created{
-      {first(), plain("Created At")}, [](const Json& o, Time) -> JsonArray {
-        return {name(o), Json(meta_text(o, "creationTimestamp"))};
-      }};
+  const Printer created{{first(), plain("Created At")}, [](const Json& o, Time) -> JsonArray {
+                          return {name(o), Json(meta_text(o, "creationTimestamp"))};
+                        }};
   for (const char* kind : {"CustomResourceDefinition", "Role", "ClusterRole", "LimitRange"}) {
     p[kind] = created;
   }

@@ -1,5 +1,5 @@
-// One object, several versions: how it is stored, and how each version shows it. Only two kinds need
-// more than another apiVersion: the two Events share one store.
+// One object, several versions: how it is stored, and how each version shows it. Only two kinds
+// need more than another apiVersion: the two Events share one store.
 #pragma once
 
 #include "document/json.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "local/apiserver/fields.h"
 #include "local/apiserver/kinds/kinds.h"
 
 namespace grapnel::local {
@@ -17,18 +18,20 @@ std::vector<std::string> texts(const Json* list) {
   return result;
 }
 
-const JsonArray& versions_of(const Json& definition) {
+const JsonArray& versions_in(const Json* versions) {
   static const JsonArray kNone;
-  const Json* versions = at(definition, "spec", "versions");
   return versions != nullptr && versions->is_array() ? versions->as_array() : kNone;
+}
+
+const JsonArray& versions_of(const Json& definition) {
+  return versions_in(at(definition, "spec", "versions"));
 }
 
 std::shared_ptr<const CustomVersion> custom_version(const Json& version, const Json& spec) {
   auto result = std::make_shared<CustomVersion>();
   if (const Json* schema = at(version, "schema", "openAPIV3Schema")) result->schema = *schema;
-  result->preserves_unknown =
-      bool_or(find(spec, "preserveUnknownFields")) ||
-      bool_or(find(result->schema, "x-kubernetes-preserve-unknown-fields"));
+  result->preserves_unknown = bool_or(find(spec, "preserveUnknownFields")) ||
+                              bool_or(find(result->schema, "x-kubernetes-preserve-unknown-fields"));
   if (const Json* columns = find(version, "additionalPrinterColumns");
       columns != nullptr && columns->is_array()) {
     for (const Json& column : columns->as_array()) {
@@ -123,13 +126,13 @@ void complete_definition(JsonObject& definition, Time now) {
   status["acceptedNames"] = names;
   if (!status.contains("conditions")) {
     const std::string time = format_time(now);
-    status["conditions"] = JsonArray{
-        condition("NamesAccepted", "NoConflicts", "no conflicts found", time),
-        condition("Established", "InitialNamesAccepted",
-                  "the initial names have been accepted", time)};
+    status["conditions"] =
+        JsonArray{condition("NamesAccepted", "NoConflicts", "no conflicts found", time),
+                  condition("Established", "InitialNamesAccepted",
+                            "the initial names have been accepted", time)};
   }
   std::vector<std::string> stored = texts(status.if_contains("storedVersions"));
-  for (const Json& version : versions_of(Json(definition))) {
+  for (const Json& version : versions_in(at_in(definition, "spec", "versions"))) {
     const std::string name(string_or(find(version, "name")));
     if (bool_or(find(version, "storage")) &&
         std::find(stored.begin(), stored.end(), name) == stored.end()) {

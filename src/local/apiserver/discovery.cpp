@@ -60,8 +60,8 @@ Json resource_list(const Api& api, const std::string& group, const std::string& 
 JsonObject api_group(const Registry::Group& group) {
   JsonArray versions;
   for (const std::string& version : group.versions) {
-    versions.emplace_back(JsonObject{{"groupVersion", group_version(group.name, version)},
-                                     {"version", version}});
+    versions.emplace_back(
+        JsonObject{{"groupVersion", group_version(group.name, version)}, {"version", version}});
   }
   const Json preferred = versions.front();
   return {{"name", group.name}, {"versions", std::move(versions)}, {"preferredVersion", preferred}};
@@ -69,13 +69,13 @@ JsonObject api_group(const Registry::Group& group) {
 
 // One resource of an APIVersionDiscovery.
 JsonObject aggregated_resource(const ResourceType& type) {
-  JsonObject resource{{"resource", type.plural},
-                      {"responseKind", JsonObject{{"group", type.group},
-                                                  {"version", type.version},
-                                                  {"kind", type.kind}}},
-                      {"scope", type.namespaced ? "Namespaced" : "Cluster"},
-                      {"singularResource", type.singular},
-                      {"verbs", list_of(verbs_of(type))}};
+  JsonObject resource{
+      {"resource", type.plural},
+      {"responseKind",
+       JsonObject{{"group", type.group}, {"version", type.version}, {"kind", type.kind}}},
+      {"scope", type.namespaced ? "Namespaced" : "Cluster"},
+      {"singularResource", type.singular},
+      {"verbs", list_of(verbs_of(type))}};
   if (!type.short_names.empty()) resource["shortNames"] = list_of(type.short_names);
   if (!type.categories.empty()) resource["categories"] = list_of(type.categories);
   if (type.subresources.empty()) return resource;
@@ -103,14 +103,14 @@ Json aggregated(const Api& api, bool core, const std::string& discovery_version)
       for (const TypePtr& type : api.registry.of(group.name, version)) {
         resources.emplace_back(aggregated_resource(*type));
       }
-      versions.emplace_back(JsonObject{{"version", version},
-                                       {"resources", std::move(resources)},
-                                       {"freshness", "Current"}});
+      versions.emplace_back(JsonObject{
+          {"version", version}, {"resources", std::move(resources)}, {"freshness", "Current"}});
     }
     JsonObject meta;
     if (!group.name.empty()) meta["name"] = group.name;
     meta["creationTimestamp"] = nullptr;
-    items.emplace_back(JsonObject{{"metadata", std::move(meta)}, {"versions", std::move(versions)}});
+    items.emplace_back(
+        JsonObject{{"metadata", std::move(meta)}, {"versions", std::move(versions)}});
   }
   return JsonObject{{"kind", "APIGroupDiscoveryList"},
                     {"apiVersion", "apidiscovery.k8s.io/" + discovery_version},
@@ -135,13 +135,13 @@ std::optional<Answer<Reply>> answer_discovery(const Api& api, const Call& call) 
   const auto reply = [](const Json& body) { return Answer<Reply>(Reply{.body = to_text(body)}); };
   if (parts.size() == 1 && parts[0] == "api") {
     if (call.accepted.aggregated_discovery) return aggregated_reply(api, call, true);
-    return reply(JsonObject{
-        {"kind", "APIVersions"},
-        {"versions", JsonArray{Json("v1")}},
-        {"serverAddressByClientCIDRs",
-         JsonArray{JsonObject{{"clientCIDR", "0.0.0.0/0"},
-                              {"serverAddress",
-                               std::string(call.request->headers.get("host"))}}}}});
+    return reply(
+        JsonObject{{"kind", "APIVersions"},
+                   {"versions", JsonArray{Json("v1")}},
+                   {"serverAddressByClientCIDRs",
+                    JsonArray{JsonObject{
+                        {"clientCIDR", "0.0.0.0/0"},
+                        {"serverAddress", std::string(call.request->headers.get("host"))}}}}});
   }
   if (parts.size() == 2 && parts[0] == "api" && parts[1] == "v1") {
     return reply(resource_list(api, "", "v1"));
@@ -153,8 +153,8 @@ std::optional<Answer<Reply>> answer_discovery(const Api& api, const Call& call) 
     for (const Registry::Group& group : api.registry.groups()) {
       if (!group.name.empty()) groups.emplace_back(api_group(group));
     }
-    return reply(JsonObject{
-        {"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", std::move(groups)}});
+    return reply(
+        JsonObject{{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", std::move(groups)}});
   }
   for (const Registry::Group& group : api.registry.groups()) {
     if (group.name != parts[1] || group.name.empty()) continue;
@@ -163,8 +163,7 @@ std::optional<Answer<Reply>> answer_discovery(const Api& api, const Call& call) 
       for (auto& [key, value] : api_group(group)) body[key] = value;
       return reply(body);
     }
-    if (std::find(group.versions.begin(), group.versions.end(), parts[2]) !=
-        group.versions.end()) {
+    if (std::find(group.versions.begin(), group.versions.end(), parts[2]) != group.versions.end()) {
       return reply(resource_list(api, group.name, std::string(parts[2])));
     }
   }

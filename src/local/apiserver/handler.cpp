@@ -41,7 +41,8 @@ bool is_allowed(const Api& api, const http::Request& request, std::string_view p
 }
 
 Reply page_not_found() {
-  return Reply{.code = 404, .body = "404 page not found\n", .content_type = "text/plain; charset=utf-8"};
+  return Reply{
+      .code = 404, .body = "404 page not found\n", .content_type = "text/plain; charset=utf-8"};
 }
 
 // The parameters that all writes share.
@@ -56,9 +57,8 @@ Answer<> parse_write_options(Call& call) {
     return Refusal(
         invalid("meta.k8s.io", kind(), "",
                 {Cause{.field = "dryRun",
-                       .message = fmt::format(
-                           "Unsupported value: {}: supported values: \"All\"",
-                           fmt::format("[]string{{{}}}", quoted(dry))),
+                       .message = fmt::format("Unsupported value: {}: supported values: \"All\"",
+                                              fmt::format("[]string{{{}}}", quoted(dry))),
                        .reason = "FieldValueNotSupported"}}));
   }
   call.dry_run = dry == "All";
@@ -87,7 +87,8 @@ Task<Answer<Reply>> dispatch_subresource(Api& api, Call& call) {
   const std::string& sub = call.info.subresource;
   const std::string& verb = call.info.verb;
   const Subresource* below = call.type->subresource(sub);
-  const bool known = std::find(below->verbs.begin(), below->verbs.end(), verb) != below->verbs.end();
+  const bool known =
+      std::find(below->verbs.begin(), below->verbs.end(), verb) != below->verbs.end();
   if (!known) co_return Refusal(method_not_supported(call.what(), verb));
   if (sub == "scale") {
     if (verb == "get") co_return co_await get_scale(api, call);

@@ -1,5 +1,6 @@
-// The simple JSONPath of printer columns: .spec.replicas, .status.conditions[?(@.type=="Ready")].status,
-// .items[0], .items[*].name, .metadata.labels['a.b/c'].
+// The simple JSONPath of printer columns: .spec.replicas,
+// .status.conditions[?(@.type=="Ready")].status, .items[0], .items[*].name,
+// .metadata.labels['a.b/c'].
 #pragma once
 
 #include <string_view>

@@ -39,10 +39,9 @@ Result<Token> parse_token(std::string_view text) {
 
 ApiError invalid_options(std::string_view field, const std::string& message,
                          std::string_view reason) {
-  return invalid("meta.k8s.io", "ListOptions", "",
-                 {Cause{.field = std::string(field),
-                        .message = message,
-                        .reason = std::string(reason)}});
+  return invalid(
+      "meta.k8s.io", "ListOptions", "",
+      {Cause{.field = std::string(field), .message = message, .reason = std::string(reason)}});
 }
 
 }  // namespace
@@ -63,9 +62,8 @@ Answer<uint64_t> parse_version(std::string_view text) {
 }
 
 std::string continue_token(uint64_t version, std::string_view last_key, std::string_view) {
-  const JsonObject token{{"v", "meta.k8s.io/v1"},
-                         {"rv", static_cast<int64_t>(version)},
-                         {"start", last_key}};
+  const JsonObject token{
+      {"v", "meta.k8s.io/v1"}, {"rv", static_cast<int64_t>(version)}, {"start", last_key}};
   std::string text = base64_encode(to_text(token));
   while (!text.empty() && text.back() == '=') text.pop_back();
   for (char& c : text) {
@@ -82,8 +80,8 @@ Answer<ListOptions> ListOptions::parse(const Call& call, uint64_t newest) {
     int64_t number = 0;
     const auto [end, error] = std::from_chars(limit.data(), limit.data() + limit.size(), number);
     if (error != std::errc() || end != limit.data() + limit.size()) {
-      return Refusal(bad_request(fmt::format("strconv.ParseInt: parsing {}: invalid syntax",
-                                             quoted(limit))));
+      return Refusal(
+          bad_request(fmt::format("strconv.ParseInt: parsing {}: invalid syntax", quoted(limit))));
     }
     if (number > 0) options.limit = static_cast<size_t>(number);
   }
@@ -91,9 +89,9 @@ Answer<ListOptions> ListOptions::parse(const Call& call, uint64_t newest) {
   const std::string_view match = call.query("resourceVersionMatch");
   const std::string_view token = call.query("continue");
   if (call.target.has("sendInitialEvents")) {
-    return Refusal(invalid_options(
-        "sendInitialEvents", "Forbidden: sendInitialEvents is forbidden for list",
-        "FieldValueForbidden"));
+    return Refusal(invalid_options("sendInitialEvents",
+                                   "Forbidden: sendInitialEvents is forbidden for list",
+                                   "FieldValueForbidden"));
   }
   if (!match.empty()) {
     if (asked.empty()) {
@@ -103,10 +101,10 @@ Answer<ListOptions> ListOptions::parse(const Call& call, uint64_t newest) {
           "FieldValueForbidden"));
     }
     if (!token.empty()) {
-      return Refusal(invalid_options(
-          "resourceVersionMatch",
-          "Forbidden: resourceVersionMatch is forbidden when continue is provided",
-          "FieldValueForbidden"));
+      return Refusal(
+          invalid_options("resourceVersionMatch",
+                          "Forbidden: resourceVersionMatch is forbidden when continue is provided",
+                          "FieldValueForbidden"));
     }
     if (match != "Exact" && match != "NotOlderThan") {
       return Refusal(invalid_options("resourceVersionMatch",

@@ -63,8 +63,8 @@ void validate_owners(const Json& meta, FieldErrors& errors) {
       errors.invalid(fmt::format("{}.{}", path, field), "", detail);
     }
     if (!bool_or(find(owner, "controller"))) continue;
-    const std::string name = fmt::format("{}/{}", string_or(find(owner, "kind")),
-                                         string_or(find(owner, "name")));
+    const std::string name =
+        fmt::format("{}/{}", string_or(find(owner, "kind")), string_or(find(owner, "name")));
     if (!controller.empty()) {
       errors.invalid_value(
           path, *owners,
@@ -151,8 +151,8 @@ void keep_old_metadata(JsonObject& object, const Json& old) {
   JsonObject& meta = ensure_object(object, "metadata");
   const Json* before = find(old, "metadata");
   if (before == nullptr) return;
-  for (const char* key : {"generation", "creationTimestamp", "deletionTimestamp",
-                          "deletionGracePeriodSeconds"}) {
+  for (const char* key :
+       {"generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
     if (const Json* value = find(*before, key)) {
       meta[key] = *value;
     } else {
@@ -243,16 +243,21 @@ bool same_content(const Json& a, const Json& b) {
   return true;
 }
 
-bool spec_changed(const Json& now, const Json& old, bool status_counts) {
-  const auto strip = [status_counts](const Json& object) {
-    JsonObject rest = object.as_object();
-    rest.erase("metadata");
-    rest.erase("apiVersion");
-    rest.erase("kind");
-    if (!status_counts) rest.erase("status");
-    return Json(std::move(rest));
+bool spec_changed(const JsonObject& now, const Json& old, bool status_counts) {
+  const auto counts = [status_counts](std::string_view key) {
+    return key != "metadata" && key != "apiVersion" && key != "kind" &&
+           (status_counts || key != "status");
   };
-  return !equal(strip(now), strip(old));
+  const JsonObject& before = old.as_object();
+  for (const auto& entry : now) {
+    if (!counts(entry.key())) continue;
+    const Json* was = before.if_contains(entry.key());
+    if (was == nullptr || !equal(entry.value(), *was)) return true;
+  }
+  for (const auto& entry : before) {
+    if (counts(entry.key()) && !now.contains(entry.key())) return true;
+  }
+  return false;
 }
 
 }  // namespace grapnel::local

@@ -34,6 +34,6 @@ void validate_metadata_update(const Json& object, const Json& old, FieldErrors& 
 // Same but for metadata.resourceVersion and managedFields.
 bool same_content(const Json& a, const Json& b);
 // Whether anything changed that counts for metadata.generation.
-bool spec_changed(const Json& now, const Json& old, bool status_counts);
+bool spec_changed(const JsonObject& now, const Json& old, bool status_counts);
 
 }  // namespace grapnel::local

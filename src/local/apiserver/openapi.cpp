@@ -38,8 +38,8 @@ JsonObject operation(const ResourceType& type, std::string_view action, bool wri
   JsonArray parameters;
   if (write) {
     for (const char* name : {"dryRun", "fieldManager", "fieldValidation", "force"}) {
-      parameters.emplace_back(JsonObject{
-          {"name", name}, {"in", "query"}, {"schema", JsonObject{{"type", "string"}}}});
+      parameters.emplace_back(
+          JsonObject{{"name", name}, {"in", "query"}, {"schema", JsonObject{{"type", "string"}}}});
     }
   }
   return {{"x-kubernetes-action", action},
@@ -82,9 +82,8 @@ Json index_v3(const Api& api) {
   for (const Registry::Group& group : api.registry.groups()) {
     for (const std::string& version : group.versions) {
       const std::string root = root_of(group.name, version);
-      paths[root] = JsonObject{
-          {"serverRelativeURL",
-           fmt::format("/openapi/v3/{}?hash={}", root, api.registry.revision())}};
+      paths[root] = JsonObject{{"serverRelativeURL", fmt::format("/openapi/v3/{}?hash={}", root,
+                                                                 api.registry.revision())}};
     }
   }
   return JsonObject{{"paths", std::move(paths)}};

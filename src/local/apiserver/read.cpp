@@ -37,8 +37,7 @@ std::string list_text(const ResourceType& type, const Page& page, const std::str
   return text;
 }
 
-std::string partial_list_text(const ResourceType& type, const Page& page,
-                              const std::string& meta) {
+std::string partial_list_text(const ResourceType& type, const Page& page, const std::string& meta) {
   std::string text = fmt::format(
       R"({{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":[)",
       meta);
@@ -96,8 +95,8 @@ Task<Answer<Reply>> list_objects(Api& api, Call& call) {
   auto page = api.store.list(call.type->collection(), range);
   if (!page) {
     if (options->after.empty()) {
-      co_return Refusal(expired(
-          fmt::format("The resourceVersion for the provided list is too old.")));
+      co_return Refusal(
+          expired(fmt::format("The resourceVersion for the provided list is too old.")));
     }
     // The client may go on without a consistent snapshot, and is told how.
     ApiError error = expired(
@@ -116,13 +115,13 @@ Task<Answer<Reply>> list_objects(Api& api, Call& call) {
     case Form::kTable:
       co_return Reply{.body = table_text(api, call, *page, next)};
     case Form::kPartial:
-      co_return Reply{.body = partial_list_text(
-                          *call.type, *page, list_meta(*page, next, selection->selects_all()))};
+      co_return Reply{.body = partial_list_text(*call.type, *page,
+                                                list_meta(*page, next, selection->selects_all()))};
     case Form::kObject:
       break;
   }
-  co_return Reply{.body = list_text(*call.type, *page,
-                                    list_meta(*page, next, selection->selects_all()))};
+  co_return Reply{
+      .body = list_text(*call.type, *page, list_meta(*page, next, selection->selects_all()))};
 }
 
 }  // namespace grapnel::local

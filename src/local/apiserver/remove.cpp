@@ -66,11 +66,11 @@ Answer<> check_preconditions(const Call& call, const Json& object, const DeleteO
   }
   const std::string_view version = meta_text(object, "resourceVersion");
   if (!options.version.empty() && options.version != version) {
-    return Refusal(conflict(
-        what, name,
-        fmt::format("the ResourceVersion in the precondition ({}) does not match the "
-                    "ResourceVersion in record ({}). The object might have been modified",
-                    options.version, version)));
+    return Refusal(
+        conflict(what, name,
+                 fmt::format("the ResourceVersion in the precondition ({}) does not match the "
+                             "ResourceVersion in record ({}). The object might have been modified",
+                             options.version, version)));
   }
   return {};
 }
@@ -82,8 +82,8 @@ int64_t grace_of(const Json& object, const ResourceType& type, const DeleteOptio
       phase == "Failed") {
     return 0;
   }
-  const int64_t grace = options.grace_seconds.value_or(
-      int_or(at(object, "spec", "terminationGracePeriodSeconds")));
+  const int64_t grace =
+      options.grace_seconds.value_or(int_or(at(object, "spec", "terminationGracePeriodSeconds")));
   return grace < 0 ? 1 : grace;
 }
 
@@ -180,13 +180,12 @@ Answer<DeleteOptions> DeleteOptions::parse(const Call& call) {
                .reason = "FieldValueNotSupported"}}));
   }
   if (options.orphan_dependents && !policy.empty()) {
-    return Refusal(invalid(
-        "meta.k8s.io", "DeleteOptions", "",
-        {Cause{.field = "propagationPolicy",
-               .message = fmt::format("Invalid value: {}: orphanDependents and "
-                                      "deletionPropagation cannot be both set",
-                                      quoted(policy)),
-               .reason = "FieldValueInvalid"}}));
+    return Refusal(invalid("meta.k8s.io", "DeleteOptions", "",
+                           {Cause{.field = "propagationPolicy",
+                                  .message = fmt::format("Invalid value: {}: orphanDependents and "
+                                                         "deletionPropagation cannot be both set",
+                                                         quoted(policy)),
+                                  .reason = "FieldValueInvalid"}}));
   }
   return options;
 }
@@ -241,16 +240,15 @@ Task<Answer<Reply>> delete_object(Api& api, Call& call) {
   if (call.type->kind == "Namespace" && call.type->group.empty()) {
     const std::string& name = call.info.name;
     if (name == "default" || name == "kube-system" || name == "kube-public") {
-      co_return Refusal(
-          forbidden({"", "namespaces"}, name, "this namespace may not be deleted"));
+      co_return Refusal(forbidden({"", "namespaces"}, name, "this namespace may not be deleted"));
     }
   }
   auto removed = co_await remove_one(api, call, call.info.ns, call.info.name, std::move(*options));
   if (!removed) co_return Refusal(removed.error());
   if (removed->gone && !call.type->returns_deleted) {
     const Json object = object_as(*call.type, *removed->object);
-    co_return Reply{.body = to_text(success_status(call.what(), call.info.name,
-                                                   meta_text(object, "uid")))};
+    co_return Reply{
+        .body = to_text(success_status(call.what(), call.info.name, meta_text(object, "uid")))};
   }
   co_return Reply{.body = encode_object(api, call, *removed->object)};
 }
@@ -277,10 +275,10 @@ Task<Answer<Reply>> delete_objects(Api& api, Call& call) {
     if (!items.empty()) items.push_back(',');
     items += encode_object(api, call, *removed->object);
   }
-  co_return Reply{.body = fmt::format(
-                      R"({{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}"}},"items":[{}]}})",
-                      call.type->list_kind(), call.type->api_version(), api.store.version(),
-                      items)};
+  co_return Reply{
+      .body = fmt::format(
+          R"({{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}"}},"items":[{}]}})",
+          call.type->list_kind(), call.type->api_version(), api.store.version(), items)};
 }
 
 }  // namespace grapnel::local

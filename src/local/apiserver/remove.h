@@ -10,7 +10,7 @@ namespace grapnel::local {
 
 struct DeleteOptions {
   std::optional<int64_t> grace_seconds;
-  std::string uid;      // preconditions
+  std::string uid;  // preconditions
   std::string version;
   std::string propagation;  // Background, Foreground, Orphan; "": the kind's default
   std::optional<bool> orphan_dependents;

@@ -58,8 +58,8 @@ RequestInfo parse_request_info(std::string_view method, const http::Target& targ
   info.is_resource = true;
   if (parts[used] == "namespaces" && parts.size() > used + 1) {
     info.ns = parts[used + 1];
-    const bool own = parts.size() > used + 2 &&
-                     (parts[used + 2] == "status" || parts[used + 2] == "finalize");
+    const bool own =
+        parts.size() > used + 2 && (parts[used + 2] == "status" || parts[used + 2] == "finalize");
     if (parts.size() > used + 2 && !own) used += 2;
   }
   info.plural = parts[used];

@@ -16,9 +16,9 @@ namespace grapnel::local {
 struct CustomVersion;  // crd.h
 
 struct Subresource {
-  std::string name;  // "status"
-  std::string kind;  // "Pod"
-  std::string group;    // where it differs from the resource's own
+  std::string name;   // "status"
+  std::string kind;   // "Pod"
+  std::string group;  // where it differs from the resource's own
   std::string version;
   std::vector<std::string> verbs;
 };
@@ -36,8 +36,8 @@ struct ResourceType {
   std::vector<Subresource> subresources;
 
   // Rules that are the same for many kinds are flags; the rest are functions.
-  bool status_split = false;     // status is written through /status only, spec without it
-  bool has_generation = false;   // metadata.generation counts changes outside metadata and status
+  bool status_split = false;    // status is written through /status only, spec without it
+  bool has_generation = false;  // metadata.generation counts changes outside metadata and status
   bool create_on_update = false;
   bool unconditional_update = true;
   bool returns_deleted = false;  // DELETE answers the object, not a Status

@@ -53,12 +53,13 @@ Task<Result<std::string>> ApiServer::start(Executor executor, Clock& clock,
   if (auto set = api.services.set_range(options.service_range); !set) co_return fail(set.error());
   follow_store(api);
 
-  auto http = http::start_server(executor,
-                                 {.address = options.address,
-                                  .port = options.port,
-                                  .certificate_pem = options.certificate_pem,
-                                  .key_pem = options.key_pem},
-                                 [&api](http::Exchange& exchange) { return handle(api, exchange); });
+  auto http =
+      http::start_server(executor,
+                         {.address = options.address,
+                          .port = options.port,
+                          .certificate_pem = options.certificate_pem,
+                          .key_pem = options.key_pem},
+                         [&api](http::Exchange& exchange) { return handle(api, exchange); });
   if (!http) co_return fail(http.error());
   impl_->http = std::move(*http);
   if (auto made = co_await create_first_objects(api, impl_->http->port()); !made) {

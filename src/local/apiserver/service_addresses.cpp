@@ -110,9 +110,9 @@ void ServiceAddresses::allocate(JsonObject& service, const Json* old, FieldError
       return;
     }
     if (!addresses_.insert(*number).second) {
-      errors.invalid("spec.clusterIPs", fmt::format("[]string{{{}}}", quoted(address)),
-                     fmt::format("failed to allocate IP {}: provided IP is already allocated",
-                                 address));
+      errors.invalid(
+          "spec.clusterIPs", fmt::format("[]string{{{}}}", quoted(address)),
+          fmt::format("failed to allocate IP {}: provided IP is already allocated", address));
       return;
     }
   }

@@ -140,17 +140,15 @@ ApiError unauthorized() {
 }
 
 ApiError path_not_found() {
-  ApiError error =
-      plain(404, "NotFound", "the server could not find the requested resource");
+  ApiError error = plain(404, "NotFound", "the server could not find the requested resource");
   error.has_details = true;
   return error;
 }
 
 ApiError method_not_supported(const GroupResource& what, std::string_view action) {
-  ApiError error =
-      about(405, "MethodNotAllowed", what, "",
-            fmt::format("{} is not supported on resources of kind {}", action,
-                        quoted(what.text())));
+  ApiError error = about(
+      405, "MethodNotAllowed", what, "",
+      fmt::format("{} is not supported on resources of kind {}", action, quoted(what.text())));
   return error;
 }
 
@@ -194,8 +192,7 @@ ApiError too_large(size_t limit) {
 }
 
 ApiError internal(std::string_view what) {
-  ApiError error =
-      plain(500, "InternalError", fmt::format("Internal error occurred: {}", what));
+  ApiError error = plain(500, "InternalError", fmt::format("Internal error occurred: {}", what));
   error.causes.push_back(Cause{.message = std::string(what)});
   return error;
 }

@@ -9,7 +9,6 @@
 namespace grapnel::local {
 namespace {
 
-
 std::optional<int64_t> number_of(std::string_view text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -66,8 +65,8 @@ Task<> serve_stream(Api& api, Call& call, http::Exchange& exchange) {
     co_await serve_logs(api, call, exchange);
     co_return;
   }
-  co_await respond_error(exchange,
-                  not_implemented(call.info.subresource + " is not served by this cluster yet"));
+  co_await respond_error(
+      exchange, not_implemented(call.info.subresource + " is not served by this cluster yet"));
 }
 
 }  // namespace grapnel::local

@@ -153,7 +153,8 @@ Task<Answer<Reply>> write_scale(Api& api, Call& call) {
   auto body = decode_body(call);
   if (!body) co_return Refusal(body.error());
   const bool whole = call.info.verb == "update";
-  const bool json_patch = call.request->headers.get("content-type").starts_with("application/json-patch");
+  const bool json_patch =
+      call.request->headers.get("content-type").starts_with("application/json-patch");
   const TypePtr type = call.type;
   Edit edit{.make = [&body, type, whole, json_patch](const Json& current) -> Answer<Json> {
               if (whole) return with_scale(*type, current, *body);
@@ -178,10 +179,10 @@ Task<Answer<Reply>> bind_pod(Api& api, Call& call) {
   if (!binding) co_return Refusal(binding.error());
   const std::string node(string_or(at(*binding, "target", "name")));
   if (node.empty()) {
-    co_return Refusal(invalid("", "Binding", call.info.name,
-                              {Cause{.field = "target.name",
-                                     .message = "Required value",
-                                     .reason = "FieldValueRequired"}}));
+    co_return Refusal(invalid(
+        "", "Binding", call.info.name,
+        {Cause{
+            .field = "target.name", .message = "Required value", .reason = "FieldValueRequired"}}));
   }
   const std::string now = format_time(api.clock.now());
   const std::string uid(meta_text(*binding, "uid"));
@@ -224,8 +225,9 @@ Task<Answer<Reply>> bind_pod(Api& api, Call& call) {
       .subresource = "binding"};
   auto written = co_await write_change(api, call, call.info.ns, call.info.name, std::move(edit));
   if (!written) co_return Refusal(written.error());
-  co_return Reply{.code = 201,
-                  .body = R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201})"};
+  co_return Reply{
+      .code = 201,
+      .body = R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201})"};
 }
 
 Task<Answer<Reply>> evict_pod(Api& api, Call& call) {
@@ -236,8 +238,9 @@ Task<Answer<Reply>> evict_pod(Api& api, Call& call) {
   auto removed = co_await remove_one(api, call, call.info.ns, call.info.name,
                                      DeleteOptions::from_json(options));
   if (!removed) co_return Refusal(removed.error());
-  co_return Reply{.code = 201,
-                  .body = R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201})"};
+  co_return Reply{
+      .code = 201,
+      .body = R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201})"};
 }
 
 Task<Answer<Reply>> request_token(Api& api, Call& call) {

@@ -242,8 +242,7 @@ class Watch {
       const Instant now = api_.clock.instant();
       if (now >= end || !is_served()) break;
       const Instant before_end = end - kBookmarkBeforeEnd;
-      if (options_.bookmarks &&
-          (now >= bookmark || (!last_bookmark && now >= before_end))) {
+      if (options_.bookmarks && (now >= bookmark || (!last_bookmark && now >= before_end))) {
         encoder_.add_bookmark(out_, api_.store.version(), false);
         last_bookmark = now >= before_end;
         bookmark = now + kBookmarkEvery;

@@ -6,6 +6,7 @@
 
 #include "local/apiserver/conversion.h"
 #include "local/apiserver/crd.h"
+#include "local/apiserver/fields.h"
 #include "local/apiserver/kinds/kinds.h"
 #include "local/apiserver/metadata.h"
 
@@ -18,8 +19,8 @@ ObjectPtr dry_object(const ResourceType& type, std::string key, uint64_t version
   auto result = std::make_shared<Object>();
   result->key = std::move(key);
   result->version = version;
-  if (version > 0) object.as_object()["metadata"].as_object()["resourceVersion"] =
-      std::to_string(version);
+  if (version > 0)
+    object.as_object()["metadata"].as_object()["resourceVersion"] = std::to_string(version);
   result->json = to_text(stored_as(type, std::move(object)));
   return result;
 }
@@ -57,10 +58,9 @@ Answer<> check_namespace(const Api& api, const Call& call, const std::string& ns
         call.what(), name,
         fmt::format("unable to create new content in namespace {} because it is being terminated",
                     ns));
-    error.causes.push_back(
-        Cause{.field = "metadata.namespace",
-              .message = fmt::format("namespace {} is being terminated", ns),
-              .reason = "NamespaceTerminating"});
+    error.causes.push_back(Cause{.field = "metadata.namespace",
+                                 .message = fmt::format("namespace {} is being terminated", ns),
+                                 .reason = "NamespaceTerminating"});
     return Refusal(std::move(error));
   }
   return {};
@@ -115,7 +115,7 @@ void keep_other_parts(JsonObject& object, const Json& old, const ResourceType& t
   }
   if (subresource == "finalize") {
     JsonObject result = old.as_object();
-    const Json* finalizers = at(Json(object), "spec", "finalizers");
+    const Json* finalizers = at_in(object, "spec", "finalizers");
     ensure_object(result, "spec")["finalizers"] =
         finalizers == nullptr ? Json(JsonArray()) : *finalizers;
     result["metadata"] = object["metadata"];
@@ -160,10 +160,10 @@ Answer<> check_version(const Call& call, const Json& object, const Json& old, st
   }
   if (given.empty() || given == "0") {
     if (!needs_version || call.type->unconditional_update) return {};
-    std::vector<Cause> causes{Cause{.field = "metadata.resourceVersion",
-                                    .message =
-                                        "Invalid value: 0x0: must be specified for an update",
-                                    .reason = "FieldValueInvalid"}};
+    std::vector<Cause> causes{
+        Cause{.field = "metadata.resourceVersion",
+              .message = "Invalid value: 0x0: must be specified for an update",
+              .reason = "FieldValueInvalid"}};
     return Refusal(invalid(call.type->group, call.type->kind, name, std::move(causes)));
   }
   if (given != meta_text(old, "resourceVersion")) return Refusal(modified(call.what(), name));
@@ -172,7 +172,7 @@ Answer<> check_version(const Call& call, const Json& object, const Json& old, st
 
 void bump_generation(JsonObject& object, const Json& old, const ResourceType& type) {
   if (!type.has_generation) return;
-  if (!spec_changed(Json(object), old, !type.status_split)) return;
+  if (!spec_changed(object, old, !type.status_split)) return;
   JsonObject& meta = ensure_object(object, "metadata");
   meta["generation"] = int_or(meta.if_contains("generation")) + 1;
 }

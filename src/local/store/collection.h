@@ -16,8 +16,8 @@ struct Collection {
 
   absl::btree_map<std::string, ObjectPtr> objects;
   std::deque<Change> changes;
-  uint64_t dropped = 0;          // how many changes are no longer in the deque
-  uint64_t dropped_version = 0;  // the version of the last one dropped
+  uint64_t dropped = 0;                      // how many changes are no longer in the deque
+  uint64_t dropped_version = 0;              // the version of the last one dropped
   absl::flat_hash_set<std::string> pending;  // keys with a write under way
   Signal changed;
   Signal settled;

@@ -33,8 +33,8 @@ constexpr const char* kSchema = R"(
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path) {
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  const int code =
+      sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
   std::unique_ptr<Database> database(new Database(handle));
   if (code != SQLITE_OK) return sqlite_error(handle, "opening " + path);
   if (auto ready = database->prepare(); !ready) return fail_in(path, ready.error());

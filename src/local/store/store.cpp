@@ -124,10 +124,8 @@ Task<Result<ObjectPtr>> Store::write(std::string resource, std::string key, Rend
   JsonParser parser;
   if (auto view = parser.parse(object->json)) object->labels = pack_labels(*view);
   object->key = key;
-  Write write{.resource = std::move(resource),
-              .object = object,
-              .previous = previous,
-              .deleted = deleted};
+  Write write{
+      .resource = std::move(resource), .object = object, .previous = previous, .deleted = deleted};
   if (!commits_) {
     std::vector<Write> writes;
     writes.push_back(std::move(write));
@@ -241,8 +239,8 @@ Result<Page> Store::list(std::string_view resource, const ListRange& range) cons
   auto now_it = in->objects.lower_bound(start);
   auto then_it = then.lower_bound(start);
   while (now_it != in->objects.end() || then_it != then.end()) {
-    const bool old = then_it != then.end() &&
-                     (now_it == in->objects.end() || then_it->first <= now_it->first);
+    const bool old =
+        then_it != then.end() && (now_it == in->objects.end() || then_it->first <= now_it->first);
     const std::string& key = old ? then_it->first : now_it->first;
     const ObjectPtr& object = old ? then_it->second : now_it->second;
     if (!key.starts_with(range.prefix)) break;
@@ -265,10 +263,11 @@ Result<Store::Cursor> Store::changes_after(std::string_view resource, uint64_t v
   Collection& in = collection(resource);
   if (version < floor_ || version < in.dropped_version) return expired();
   Cursor cursor;
-  cursor.collection_ = collections_.find(absl::string_view(resource.data(), resource.size()))->second;
-  const auto first = std::upper_bound(
-      in.changes.begin(), in.changes.end(), version,
-      [](uint64_t v, const Change& change) { return v < change.version; });
+  cursor.collection_ =
+      collections_.find(absl::string_view(resource.data(), resource.size()))->second;
+  const auto first =
+      std::upper_bound(in.changes.begin(), in.changes.end(), version,
+                       [](uint64_t v, const Change& change) { return v < change.version; });
   cursor.position_ = in.dropped + static_cast<uint64_t>(first - in.changes.begin());
   return cursor;
 }

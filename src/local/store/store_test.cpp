@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <rapidcheck/gtest.h>
 #include <boost/asio/io_context.hpp>
 #include <filesystem>
-#include <rapidcheck/gtest.h>
 
 #include "local/store/collection.h"
 
@@ -31,8 +31,8 @@ class Folder {
 
 std::unique_ptr<Store> open_store(boost::asio::io_context& loop, std::string path = "",
                                   size_t history = 16UL << 20) {
-  auto store = Store::open(loop.get_executor(),
-                           {.path = std::move(path), .history_bytes = history});
+  auto store =
+      Store::open(loop.get_executor(), {.path = std::move(path), .history_bytes = history});
   if (!store) throw std::runtime_error(store.error().message);
   return std::move(*store);
 }
@@ -47,7 +47,8 @@ void run(boost::asio::io_context& loop, Task<> task) {
 Task<> put(Store& store, std::string key, std::string text) {
   co_await store.settle("pods", key);
   auto done = co_await store.put("pods", key, [text](uint64_t version) {
-    return R"({"metadata":{"labels":{"v":")" + text + R"("}},"rv":)" + std::to_string(version) + "}";
+    return R"({"metadata":{"labels":{"v":")" + text + R"("}},"rv":)" + std::to_string(version) +
+           "}";
   });
   EXPECT_TRUE(done.has_value());
 }
@@ -134,8 +135,7 @@ TEST(Store, PagesAreOneSnapshot) {
   EXPECT_EQ(first->remaining, 2U);
   run(loop, remove(*store, "a/3"));
   run(loop, put(*store, "a/4", "1"));
-  const auto second =
-      store->list("pods", {.after = "a/2", .limit = 2, .version = first->version});
+  const auto second = store->list("pods", {.after = "a/2", .limit = 2, .version = first->version});
   EXPECT_THAT(keys(*second), ElementsAre("a/3", "b/1"));
   EXPECT_FALSE(second->more);
 }

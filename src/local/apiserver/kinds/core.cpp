@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/strings.h"
+#include "local/apiserver/fields.h"
 #include "local/apiserver/kinds/kinds.h"
 
 namespace grapnel::local::kinds {
@@ -22,10 +23,10 @@ void for_each_object(JsonObject& object, std::string_view key, F f) {
 
 // Keys of a ConfigMap's or Secret's data.
 std::string why_not_data_key(std::string_view key) {
-  const bool good = !key.empty() && key.size() <= 253 &&
-                    std::all_of(key.begin(), key.end(), [](unsigned char c) {
-                      return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
-                    });
+  const bool good =
+      !key.empty() && key.size() <= 253 && std::all_of(key.begin(), key.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+      });
   if (!good) {
     return "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
            "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
@@ -69,7 +70,7 @@ void validate_immutable_data(const Json& now, const Json& old, std::string_view 
 }  // namespace
 
 void namespace_defaults(JsonObject& ns) {
-  const std::string name(string_or(at(Json(ns), "metadata", "name")));
+  const std::string name(string_or(at_in(ns, "metadata", "name")));
   if (!name.empty()) {
     ensure_object(ensure_object(ns, "metadata"), "labels")["kubernetes.io/metadata.name"] = name;
   }
@@ -156,8 +157,8 @@ void service_validate(const Json& service, FieldErrors& errors) {
 }
 
 void config_map_validate(const Json& config_map, FieldErrors& errors) {
-  const size_t size = validate_data(config_map, "data", errors) +
-                      validate_data(config_map, "binaryData", errors);
+  const size_t size =
+      validate_data(config_map, "data", errors) + validate_data(config_map, "binaryData", errors);
   if (size > kMostData) errors.too_long("", kMostData);
 }
 
@@ -248,7 +249,8 @@ void endpoint_slice_defaults(JsonObject& slice) {
 
 void endpoints_defaults(JsonObject& endpoints) {
   for_each_object(endpoints, "subsets", [](JsonObject& subset) {
-    for_each_object(subset, "ports", [](JsonObject& port) { set_default(port, "protocol", "TCP"); });
+    for_each_object(subset, "ports",
+                    [](JsonObject& port) { set_default(port, "protocol", "TCP"); });
   });
 }
 

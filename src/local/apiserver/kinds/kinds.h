@@ -1,5 +1,6 @@
-// Defaults, preparation and validation of the built-in kinds, as Kubernetes does them for the fields
-// that these workloads use. The table in builtin_types.cpp says which function serves which kind.
+// Defaults, preparation and validation of the built-in kinds, as Kubernetes does them for the
+// fields that these workloads use. The table in builtin_types.cpp says which function serves which
+// kind.
 #pragma once
 
 #include <string>
@@ -26,9 +27,8 @@ void pod_validate_update(const Json& pod, const Json& old, FieldErrors& errors);
 // Of a pod's spec, also inside a template.
 void pod_spec_defaults(JsonObject& spec);
 void pod_spec_validate(const Json& spec, const std::string& path, FieldErrors& errors);
-void pod_template_validate(const Json* pod_template, const std::string& path,
-                           FieldErrors& errors);
-std::string_view qos_class(const Json& pod);
+void pod_template_validate(const Json* pod_template, const std::string& path, FieldErrors& errors);
+std::string_view qos_class(const JsonObject& pod);
 
 // workloads.cpp
 void job_defaults(JsonObject& job);

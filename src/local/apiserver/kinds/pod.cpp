@@ -6,6 +6,7 @@
 
 #include "base/quantity.h"
 #include "base/strings.h"
+#include "local/apiserver/fields.h"
 #include "local/apiserver/kinds/kinds.h"
 
 namespace grapnel::local::kinds {
@@ -190,10 +191,8 @@ void admission_defaults(JsonObject& spec) {
       return (of == key || of.empty()) && (effect == "NoExecute" || effect.empty());
     });
     if (there) continue;
-    tolerations->emplace_back(JsonObject{{"key", key},
-                                         {"operator", "Exists"},
-                                         {"effect", "NoExecute"},
-                                         {"tolerationSeconds", 300}});
+    tolerations->emplace_back(JsonObject{
+        {"key", key}, {"operator", "Exists"}, {"effect", "NoExecute"}, {"tolerationSeconds", 300}});
   }
 }
 
@@ -238,11 +237,11 @@ void pod_defaults(JsonObject& pod) {
   }
 }
 
-std::string_view qos_class(const Json& pod) {
+std::string_view qos_class(const JsonObject& pod) {
   bool any = false;
   bool guaranteed = true;
   for (const char* part : {"initContainers", "containers"}) {
-    const Json* list = at(pod, "spec", part);
+    const Json* list = at_in(pod, "spec", part);
     if (list == nullptr || !list->is_array()) continue;
     for (const Json& container : list->as_array()) {
       for (const char* resource : {"cpu", "memory"}) {
@@ -264,15 +263,15 @@ void pod_prepare_create(JsonObject& pod) {
   JsonObject status{{"phase", "Pending"}};
   const Json* gates = find(pod["spec"], "schedulingGates");
   if (gates != nullptr && gates->is_array() && !gates->as_array().empty()) {
-    status["conditions"] =
-        JsonArray{JsonObject{{"type", "PodScheduled"},
-                             {"status", "False"},
-                             {"lastProbeTime", nullptr},
-                             {"lastTransitionTime", nullptr},
-                             {"reason", "SchedulingGated"},
-                             {"message", "Scheduling is blocked due to non-empty scheduling gates"}}};
+    status["conditions"] = JsonArray{
+        JsonObject{{"type", "PodScheduled"},
+                   {"status", "False"},
+                   {"lastProbeTime", nullptr},
+                   {"lastTransitionTime", nullptr},
+                   {"reason", "SchedulingGated"},
+                   {"message", "Scheduling is blocked due to non-empty scheduling gates"}}};
   }
-  status["qosClass"] = qos_class(Json(pod));
+  status["qosClass"] = qos_class(pod);
   pod["status"] = std::move(status);
 }
 
@@ -290,8 +289,8 @@ void quantities_validate(const Json& container, const std::string& path, FieldEr
     const Json* list = at(container, "resources", part);
     if (list == nullptr || !list->is_object()) continue;
     for (const auto& entry : list->as_object()) {
-      const std::string where = fmt::format("{}.resources.{}[{}]", path, part,
-                                            std::string_view(entry.key()));
+      const std::string where =
+          fmt::format("{}.resources.{}[{}]", path, part, std::string_view(entry.key()));
       const std::string_view text = string_or(&entry.value());
       const auto quantity = Quantity::parse(text);
       if (!quantity) continue;  // the decoder says so
@@ -344,8 +343,7 @@ void container_validate(const Json& container, const std::string& path,
       const std::string where = fmt::format("{}.env[{}]", path, i++);
       if (string_or(find(variable, "name")).empty()) errors.required(where + ".name");
       if (is_set(find(variable, "valueFrom")) && !string_or(find(variable, "value")).empty()) {
-        errors.invalid(where + ".valueFrom", "",
-                       "may not be specified when `value` is not empty");
+        errors.invalid(where + ".valueFrom", "", "may not be specified when `value` is not empty");
       }
     }
   }
@@ -447,8 +445,7 @@ void pod_spec_validate(const Json& spec, const std::string& path, FieldErrors& e
   }
 }
 
-void pod_template_validate(const Json* pod_template, const std::string& path,
-                           FieldErrors& errors) {
+void pod_template_validate(const Json* pod_template, const std::string& path, FieldErrors& errors) {
   const Json* spec = pod_template == nullptr ? nullptr : find(*pod_template, "spec");
   static const Json kNothing = JsonObject();
   pod_spec_validate(spec == nullptr ? kNothing : *spec, path + ".spec", errors);

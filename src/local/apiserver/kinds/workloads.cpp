@@ -2,6 +2,7 @@
 
 #include "base/strings.h"
 #include "document/selector.h"
+#include "local/apiserver/fields.h"
 #include "local/apiserver/kinds/kinds.h"
 
 namespace grapnel::local::kinds {
@@ -27,8 +28,7 @@ void immutable(const Json& now, const Json& old, const char* key, const std::str
                FieldErrors& errors) {
   const Json* after = find(now, key);
   const Json* before = find(old, key);
-  const bool same = is_set(after) == is_set(before) &&
-                    (!is_set(after) || equal(*after, *before));
+  const bool same = is_set(after) == is_set(before) && (!is_set(after) || equal(*after, *before));
   if (!same) {
     errors.invalid_value(fmt::format("{}.{}", path, key), after == nullptr ? Json() : *after,
                          "field is immutable");
@@ -45,8 +45,7 @@ void job_spec_defaults(JsonObject& spec) {
   set_default(spec, "completionMode", "NonIndexed");
   set_default(spec, "suspend", false);
   JsonObject* policy = object_at(spec, "podFailurePolicy");
-  set_default(spec, "podReplacementPolicy",
-              policy == nullptr ? "TerminatingOrFailed" : "Failed");
+  set_default(spec, "podReplacementPolicy", policy == nullptr ? "TerminatingOrFailed" : "Failed");
   set_default(spec, "manualSelector", false);
   JsonArray* rules = policy == nullptr ? nullptr : array_at(*policy, "rules");
   if (rules != nullptr) {
@@ -117,7 +116,7 @@ void job_defaults(JsonObject& job) {
   JsonObject& spec = ensure_object(job, "spec");
   job_spec_defaults(spec);
   const Json* labels = at(spec["template"], "metadata", "labels");
-  const Json* own = at(Json(job), "metadata", "labels");
+  const Json* own = at_in(job, "metadata", "labels");
   if (labels != nullptr && labels->is_object() && !labels->as_object().empty() &&
       (own == nullptr || !own->is_object() || own->as_object().empty())) {
     const Json copy = *labels;
@@ -132,8 +131,8 @@ void job_prepare_create(JsonObject& job) {
   const Json meta = job["metadata"];
   const std::string name(string_or(find(meta, "name")));
   const std::string uid(string_or(find(meta, "uid")));
-  JsonObject& labels = ensure_object(
-      ensure_object(ensure_object(spec, "template"), "metadata"), "labels");
+  JsonObject& labels =
+      ensure_object(ensure_object(ensure_object(spec, "template"), "metadata"), "labels");
   for (const char* key : {"job-name", kJobName}) set_default(labels, key, Json(name));
   for (const char* key : {"controller-uid", kControllerUid}) set_default(labels, key, Json(uid));
   set_default(ensure_object(ensure_object(spec, "selector"), "matchLabels"), kControllerUid,
@@ -150,15 +149,15 @@ void job_validate_update(const Json& job, const Json& old, FieldErrors& errors) 
   job_validate(job, errors);
   // An indexed job may be resized when completions and parallelism move together.
   const Json* completions = find(now, "completions");
-  const bool elastic = string_or(find(now, "completionMode")) == "Indexed" &&
-                       is_set(completions) && is_set(find(before, "completions")) &&
+  const bool elastic = string_or(find(now, "completionMode")) == "Indexed" && is_set(completions) &&
+                       is_set(find(before, "completions")) &&
                        int_or(completions) == int_or(find(now, "parallelism")) &&
                        int_or(find(before, "completions")) == int_or(find(before, "parallelism"));
   if (!elastic) immutable(now, before, "completions", "spec", errors);
   immutable(now, before, "selector", "spec", errors);
   // Until it has started, a suspended job's pods may still be told where to run.
-  const bool may_steer = bool_or(find(before, "suspend")) &&
-                         !is_set(at(old, "status", "startTime"));
+  const bool may_steer =
+      bool_or(find(before, "suspend")) && !is_set(at(old, "status", "startTime"));
   if (may_steer) {
     Json normal = now;
     Json was = before;
@@ -179,8 +178,8 @@ void job_validate_update(const Json& job, const Json& old, FieldErrors& errors) 
   } else {
     immutable(now, before, "template", "spec", errors);
   }
-  for (const char* key : {"completionMode", "podFailurePolicy", "backoffLimitPerIndex",
-                          "managedBy", "successPolicy"}) {
+  for (const char* key : {"completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy",
+                          "successPolicy"}) {
     immutable(now, before, key, "spec", errors);
   }
 }
