@@ -1,6 +1,7 @@
 #include "base/files.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -8,7 +9,7 @@ namespace grapnel {
 namespace {
 
 TEST(Files, ReadsWholeFilesAndSaysWhyNot) {
-  const std::string path = testing::TempDir() + "grapnel_files_test";
+  const std::string path = fmt::format("{}grapnel_files_{}", testing::TempDir(), ::getpid());
   std::ofstream(path) << std::string(200000, 'x');
   EXPECT_EQ(read_file(path).value().size(), 200000U);
   EXPECT_EQ(read_file(path, 1000).error().message, "longer than 1000 bytes");

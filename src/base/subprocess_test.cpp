@@ -145,7 +145,7 @@ int pid_in(const std::string& path) {
 }
 
 TEST_F(SubprocessTest, CancellingKillsAndReapsTheProgram) {
-  const std::string path = testing::TempDir() + "subprocess_cancelled_pid";
+  const std::string path = fmt::format("{}subprocess_cancelled_{}", testing::TempDir(), ::getpid());
   std::remove(path.c_str());
   auto task = spawn(executor, run_and_note(path));
   loop.run_for(milliseconds(200));
@@ -157,10 +157,11 @@ TEST_F(SubprocessTest, CancellingKillsAndReapsTheProgram) {
   loop.run_for(seconds(5));
   EXPECT_TRUE(task.done());
   EXPECT_FALSE(process_exists(pid));
+  std::remove(path.c_str());
 }
 
 TEST_F(SubprocessTest, ALoopThatGoesAwayTakesTheProgramWithIt) {
-  const std::string path = testing::TempDir() + "subprocess_abandoned_pid";
+  const std::string path = fmt::format("{}subprocess_abandoned_{}", testing::TempDir(), ::getpid());
   std::remove(path.c_str());
   int pid = 0;
   {
@@ -173,6 +174,7 @@ TEST_F(SubprocessTest, ALoopThatGoesAwayTakesTheProgramWithIt) {
   int status = 0;
   ::waitpid(pid, &status, 0);  // nobody is left to reap it but us
   EXPECT_FALSE(process_exists(pid));
+  std::remove(path.c_str());
 }
 
 }  // namespace

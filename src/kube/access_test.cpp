@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/strings.h"
+#include "kube/fake_test.h"
 
 namespace grapnel::kube {
 namespace {
@@ -20,7 +21,7 @@ constexpr std::string_view kCertificate =
 constexpr std::string_view kKey = "-----BEGIN PRIVATE KEY-----\nQUJD\n-----END PRIVATE KEY-----\n";
 
 struct AccessTest : testing::Test {
-  std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "grapnel_access_test";
+  std::filesystem::path folder = unique_folder();
   std::map<std::string, std::string> variables;
   AccessOptions options{.environment =
                             [this](const std::string& name) {

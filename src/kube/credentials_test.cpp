@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 struct CredentialsTest : LoopTest {
   ManualClock clock;
-  std::string path = testing::TempDir() + "credentials_test_token";
+  std::string path = unique_folder().string() + ".token";
   ~CredentialsTest() override { std::remove(path.c_str()); }
 
   void write(std::string_view text) { std::ofstream(path, std::ios::trunc) << text; }

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 #include <deque>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +17,11 @@
 #include "http/client.h"
 
 namespace grapnel::kube {
+
+// A path of this process alone: the suite may run several times at once on a machine.
+inline std::filesystem::path unique_folder() {
+  return std::filesystem::path(testing::TempDir()) / ("grapnel_kube_" + std::to_string(::getpid()));
+}
 
 struct LoopTest : testing::Test {
   boost::asio::io_context loop;
@@ -27,7 +34,8 @@ struct LoopTest : testing::Test {
       out = co_await std::move(inner);
     }(std::move(task), result));
     loop.restart();
-    loop.run_for(seconds(20));
+    const Instant deadline = system_clock().instant() + seconds(20);
+    while (!main.done() && system_clock().instant() < deadline) loop.run_for(milliseconds(5));
     if (!result) throw std::runtime_error("still waiting after 20 s");
     return std::move(*result);
   }

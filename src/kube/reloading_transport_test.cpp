@@ -13,9 +13,8 @@ using testing::ElementsAre;
 
 struct ReloadingTransportTest : LoopTest {
   ManualClock clock;
-  std::string folder = testing::TempDir();
-  std::string certificate = folder + "reloading_test.crt";
-  std::string key = folder + "reloading_test.key";
+  std::string certificate = unique_folder().string() + ".crt";
+  std::string key = unique_folder().string() + ".key";
   std::vector<std::string> made;
 
   ~ReloadingTransportTest() override {

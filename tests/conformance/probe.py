@@ -128,7 +128,12 @@ class Probe:
         self._reader.start()
 
     def __enter__(self):
-        self._commands[0].result()
+        try:
+            self._commands[0].result()
+        except BaseException:  # it has refused its kubeconfig
+            self._process.kill()
+            self._process.communicate()
+            raise
         return self
 
     def __exit__(self, *_):
