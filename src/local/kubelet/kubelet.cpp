@@ -2,11 +2,16 @@
 
 #include <map>
 
+#include "api/service.h"
+#include "base/files.h"
 #include "base/log.h"
+#include "local/kubelet/backend.h"
 #include "local/kubelet/environment.h"
+#include "local/kubelet/names.h"
 #include "local/kubelet/node_object.h"
 #include "local/kubelet/pod.h"
 #include "local/kubelet/pod_worker.h"
+#include "local/node/dns.h"
 #include "local/node/pod_runner.h"
 #include "local/node/sandbox.h"
 #include "runtime/informer.h"
@@ -19,12 +24,14 @@ using kubelet::PodWorker;
 namespace {
 
 constexpr Duration kHeartbeat = seconds(15);
+// Many pods start together: their names are told in one go.
+constexpr Duration kNamesDelay = milliseconds(20);
 
 }  // namespace
 
-struct Kubelet::Impl {
+struct Kubelet::Impl final : kubelet::PodDirectory {
   struct Running {
-    std::unique_ptr<PodWorker> worker;
+    std::shared_ptr<PodWorker> worker;  // those who serve a user hold it, too
     Spawned task;
   };
 
@@ -33,7 +40,10 @@ struct Kubelet::Impl {
   kubelet::WorkerContext context;
   kubelet::NodeDescription node;
   std::unique_ptr<runtime::Informer<Pod>> informer;
-  Spawned informing;
+  std::unique_ptr<runtime::Informer<api::Service>> services;
+  std::vector<Spawned> background;  // informers, heartbeat, names
+  std::unique_ptr<dns::Server> dns;
+  kubelet::Backend backend;
   std::map<std::string, PodStatus> recovered;  // by uid, until their objects are seen
   std::map<std::string, Running> workers;      // by uid
   std::vector<std::string> ended;              // their workers have nothing left to do
@@ -41,7 +51,17 @@ struct Kubelet::Impl {
   bool is_running = false;
   bool is_stopping = false;
 
-  explicit Impl(KubeletOptions given) : options(std::move(given)), changed(options.executor) {}
+  Signal renamed;
+  bool are_names_old = false;
+
+  explicit Impl(KubeletOptions given)
+      : options(std::move(given)),
+        backend({.executor = options.executor,
+                 .clock = options.clock,
+                 .pods = this,
+                 .state_directory = options.state_directory}),
+        changed(options.executor),
+        renamed(options.executor) {}
 
   Task<Result<>> open();
   void describe_node();
@@ -49,11 +69,16 @@ struct Kubelet::Impl {
   Task<> set_ready(bool is_ready);
   Task<> renew_lease();
   Task<> heartbeat();
-  void follow_pods();
+  Task<> serve_names();
+  void names_changed();
+  Task<> keep_names();
+  void follow();
+  Task<> end_background();
   void on_pod(const Pod* before, const Pod* after);
   static Task<> work(Impl& impl, PodWorker& worker, std::string uid);
   Task<> sweep_unknown();
   Task<> end_workers();
+  std::shared_ptr<PodWorker> find_pod(std::string_view ns, std::string_view name) override;
   PodWorker* worker_of(const std::string& uid) {
     const auto found = workers.find(uid);
     return found == workers.end() ? nullptr : found->second.worker.get();
@@ -154,16 +179,68 @@ Task<> Kubelet::Impl::heartbeat() {
   }
 }
 
-void Kubelet::Impl::follow_pods() {
+Task<> Kubelet::Impl::serve_names() {
+  ClusterNetwork* network = runner->network();
+  if (network == nullptr || dns) co_return;
+  auto sockets = co_await network->dns_sockets();
+  if (!sockets) {
+    log_warning("names of pods and services do not resolve", {{"why", sockets.error().message}});
+    co_return;
+  }
+  const auto resolv = read_file("/etc/resolv.conf");
+  dns = std::make_unique<dns::Server>(dns::Server::Options{
+      .executor = options.executor, .upstreams = dns::parse_upstreams(resolv ? *resolv : "")});
+  dns->serve(std::move(sockets->first), std::move(sockets->second));
+}
+
+void Kubelet::Impl::names_changed() {
+  are_names_old = true;
+  renamed.notify_all();
+}
+
+Task<> Kubelet::Impl::keep_names() {
+  for (;;) {
+    while (!are_names_old) co_await renamed.wait();
+    are_names_old = false;
+    if (dns) dns->set_table(kubelet::names_of(services->cache().all(), informer->cache().all()));
+    co_await options.clock->sleep(kNamesDelay);
+  }
+}
+
+void Kubelet::Impl::follow() {
+  services = std::make_unique<runtime::Informer<api::Service>>(
+      *options.client, *options.clock, *options.random,
+      runtime::InformerOptions{.kind = kube::kinds::kService},
+      [](JsonView object) { return api::decode_service(object); });
+  services->cache().add_handler(
+      [this](const api::Service*, const api::Service*) { names_changed(); });
   informer = std::make_unique<runtime::Informer<Pod>>(
       *options.client, *options.clock, *options.random,
       runtime::InformerOptions{.kind = kube::kinds::kPod,
                                .filter = {.field_selector = "spec.nodeName=" + options.node_name}},
       kubelet::decode_pod);
-  informer->cache().add_handler(
-      [this](const Pod* before, const Pod* after) { on_pod(before, after); });
+  informer->cache().add_handler([this](const Pod* before, const Pod* after) {
+    on_pod(before, after);
+    names_changed();
+  });
   informer->on_synced([this] { changed.notify_all(); });
-  informing = spawn(options.executor, informer->run());
+  background.push_back(spawn(options.executor, informer->run()));
+  background.push_back(spawn(options.executor, services->run()));
+  background.push_back(spawn(options.executor, keep_names()));
+  background.push_back(spawn(options.executor, heartbeat()));
+}
+
+Task<> Kubelet::Impl::end_background() {
+  for (Spawned& task : background) task.cancel();
+  for (Spawned& task : background) co_await task.join();
+  background.clear();
+}
+
+std::shared_ptr<PodWorker> Kubelet::Impl::find_pod(std::string_view ns, std::string_view name) {
+  if (!informer) return nullptr;
+  const auto pod = informer->cache().get({.ns = Interned(ns), .name = std::string(name)});
+  const auto found = pod == nullptr ? workers.end() : workers.find(pod->uid());
+  return found == workers.end() ? nullptr : found->second.worker;
 }
 
 void Kubelet::Impl::on_pod(const Pod* before, const Pod* after) {
@@ -178,7 +255,7 @@ void Kubelet::Impl::on_pod(const Pod* before, const Pod* after) {
     return;
   }
   const auto found = recovered.find(uid);
-  auto worker = std::make_unique<PodWorker>(context, *after,
+  auto worker = std::make_shared<PodWorker>(context, *after,
                                             found == recovered.end() ? nullptr : &found->second);
   if (found != recovered.end()) recovered.erase(found);
   PodWorker& added = *worker;
@@ -224,8 +301,9 @@ Task<Result<>> Kubelet::run() {
     done = co_await impl.register_node();
   }
   if (done) {
-    impl.follow_pods();
-    Spawned beating = spawn(impl.options.executor, impl.heartbeat());
+    co_await impl.serve_names();
+    impl.backend.set_runner(impl.runner.get());
+    impl.follow();
     while (!impl.informer->synced() && !impl.is_stopping) co_await impl.changed.wait();
     if (!impl.is_stopping) co_await impl.sweep_unknown();
     if (impl.options.on_ready && !impl.is_stopping) impl.options.on_ready();
@@ -238,12 +316,11 @@ Task<Result<>> Kubelet::run() {
       }
       if (!impl.is_stopping && impl.ended.empty()) co_await impl.changed.wait();
     }
-    beating.cancel();
-    co_await beating.join();
-    impl.informing.cancel();
-    co_await impl.informing.join();
+    impl.backend.set_runner(nullptr);
+    co_await impl.end_background();
     co_await impl.end_workers();
     impl.informer.reset();
+    impl.services.reset();
     co_await impl.set_ready(false);
   }
   impl.is_running = false;
@@ -260,9 +337,14 @@ Task<> Kubelet::stop() {
 Task<Result<>> Kubelet::remove_all() {
   if (auto opened = co_await impl_->open(); !opened) co_return opened;
   impl_->recovered.clear();
+  impl_->dns.reset();
   auto done = co_await impl_->runner->shut_down();
   impl_->runner.reset();
   co_return done;
+}
+
+PodBackend& Kubelet::backend() {
+  return impl_->backend;
 }
 
 std::vector<std::string> Kubelet::shortcomings() const {

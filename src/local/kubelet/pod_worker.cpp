@@ -1,5 +1,7 @@
 #include "local/kubelet/pod_worker.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -14,6 +16,7 @@
 namespace grapnel::local::kubelet {
 namespace {
 
+constexpr std::string_view kCreating = "ContainerCreating";
 constexpr Duration kRetryWrite = seconds(1);
 constexpr Duration kLongestRetry = seconds(20);
 constexpr size_t kLongestMessage = 4096;
@@ -149,18 +152,18 @@ Task<> PodWorker::start_sandbox() {
   observed_.trouble.reset();
   auto sources = co_await fetch_sources(*context_.client, pod);
   if (!sources) {
-    observed_.trouble = trouble("ContainerCreating", sources.error().message);
+    observed_.trouble = trouble(std::string(kCreating), sources.error().message);
     co_return;
   }
   auto volumes = plan_volumes({.pod = &pod, .sources = &*sources, .node = &context_.node});
   if (!volumes) {
-    observed_.trouble = trouble("ContainerCreating", volumes.error().message);
+    observed_.trouble = trouble(std::string(kCreating), volumes.error().message);
     co_return;
   }
   auto started = co_await context_.runner->start(pod_to_run(pod, context_.node));
   if (!started) {
     observed_.trouble =
-        trouble("ContainerCreating", "Failed to create pod sandbox: " + started.error().message);
+        trouble(std::string(kCreating), "Failed to create pod sandbox: " + started.error().message);
     co_return;
   }
   failures_ = 0;
@@ -170,56 +173,72 @@ Task<> PodWorker::start_sandbox() {
 }
 
 Task<> PodWorker::start_container(StartContainer start) {
-  const Pod pod = pod_;
-  for (const Container& container : all_containers(pod)) {
-    if (container.name() != start.name) continue;
-    auto failed = co_await try_container(start, container);
-    if (!failed) failures_ = 0;
-    if (failed) observed_.containers[start.name].trouble = std::move(failed);
+  const std::string uid = pod_.uid();
+  auto run = co_await prepare(start.name, start.attempt);
+  if (!run) {
+    const auto& causes = run.error().causes;
+    observed_.containers[start.name].trouble = trouble(
+        causes.empty() ? "CreateContainerError" : causes.front().reason, run.error().message);
     co_return;
   }
+  auto started = co_await context_.runner->start_container(uid, std::move(run->spec));
+  if (!started) {
+    observed_.containers[start.name].trouble =
+        trouble("RunContainerError", started.error().message);
+    co_return;
+  }
+  failures_ = 0;
+  take(*started);
 }
 
-Task<std::optional<Trouble>> PodWorker::try_container(StartContainer start, Container container) {
+Task<Result<ContainerToRun>> PodWorker::prepare(std::string name, uint64_t attempt) {
+  const auto called = [](std::string_view reason, Error error) {
+    error.causes = {{.reason = std::string(reason)}};
+    return fail(std::move(error));
+  };
   const Pod pod = pod_;
+  const auto containers = all_containers(pod);
+  const auto container =
+      std::ranges::find_if(containers, [&](const Container& c) { return c.name() == name; });
+  if (container == containers.end()) co_return fail(Reason::kNotFound, "no container {}", name);
   const std::string directory = context_.runner->pod_directory(pod.uid());
   auto sources = co_await fetch_sources(*context_.client, pod);
-  if (!sources) co_return trouble("ContainerCreating", sources.error().message);
+  if (!sources) co_return called(kCreating, sources.error());
   auto volumes = plan_volumes({.pod = &pod,
                                .sources = &*sources,
                                .node = &context_.node,
                                .pod_address = observed_.address,
                                .pod_directory = directory,
                                .claims_directory = context_.state_directory + "/claims"});
-  if (!volumes) co_return trouble("ContainerCreating", volumes.error().message);
-  if (auto made = make_volumes(*volumes); !made) {
-    co_return trouble("ContainerCreating", made.error().message);
-  }
-  const std::string logs = log_directory(context_.state_directory, pod, start.name);
+  if (!volumes) co_return called(kCreating, volumes.error());
+  if (auto made = make_volumes(*volumes); !made) co_return called(kCreating, made.error());
+  const std::string logs = log_directory(context_.state_directory, pod, name);
+  const std::string last_words = termination_log(name, attempt);
   auto run = container_to_run({.pod = &pod,
-                               .container = container,
-                               .attempt = start.attempt,
+                               .container = *container,
+                               .attempt = attempt,
                                .sources = &*sources,
                                .node = &context_.node,
                                .volumes = &*volumes,
                                .pod_address = observed_.address,
-                               .log_path = log_path(logs, start.attempt),
-                               .termination_log = termination_log(start.name, start.attempt)});
-  if (!run) co_return trouble("CreateContainerConfigError", run.error().message);
+                               .log_path = log_path(logs, attempt),
+                               .termination_log = last_words});
+  if (!run) co_return called("CreateContainerConfigError", run.error());
   run->directories.push_back(logs);
+  if (!last_words.empty()) {
+    run->directories.push_back(directory + "/last-words");
+  }
   for (const std::string& path : run->directories) {
     if (auto made = make_directory(path, 0755); !made) {
-      co_return trouble("CreateContainerError", made.error().message);
+      co_return called("CreateContainerError", made.error());
     }
   }
-  if (!run->spec.mounts.empty() && !termination_log(start.name, start.attempt).empty()) {
-    make_directory(directory + "/last-words", 0755);
-    write_file(termination_log(start.name, start.attempt), "", 0666);
+  struct stat known{};
+  if (!last_words.empty() && stat(last_words.c_str(), &known) != 0) {
+    auto written = write_file(last_words, "", 0666);
+    if (!written) co_return called("CreateContainerError", written.error());
   }
-  auto started = co_await context_.runner->start_container(pod.uid(), std::move(run->spec));
-  if (!started) co_return trouble("RunContainerError", started.error().message);
-  take(*started);
-  co_return std::nullopt;
+  co_return run;
 }
 
 std::string PodWorker::termination_log(std::string_view container, uint64_t attempt) const {

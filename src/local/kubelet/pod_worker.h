@@ -9,6 +9,7 @@
 
 #include "base/async.h"
 #include "kube/client.h"
+#include "local/kubelet/container_spec.h"
 #include "local/kubelet/decide.h"
 #include "local/kubelet/environment.h"
 #include "local/kubelet/pod.h"
@@ -44,6 +45,9 @@ class PodWorker {
   const Pod& pod() const { return pod_; }
   const std::string& address() const { return observed_.address; }
   const ContainerFacts* facts(std::string_view container) const;
+  // What a container is to run, with its volumes made. The Error's message says why it cannot, its
+  // cause's reason how Kubernetes calls that.
+  Task<Result<ContainerToRun>> prepare(std::string container, uint64_t attempt);
 
  private:
   void wake();
@@ -55,7 +59,6 @@ class PodWorker {
   Task<> carry_out(Action action);
   Task<> start_sandbox();
   Task<> start_container(StartContainer start);
-  Task<std::optional<Trouble>> try_container(StartContainer start, Container container);
   Task<> remove_sandbox();
   Task<> delete_pod();
   Task<> report(Json status);

@@ -1,0 +1,225 @@
+#include "local/kubelet/backend.h"
+
+#include <sys/ioctl.h>
+
+#include "base/strings.h"
+#include "local/kubelet/container_spec.h"
+#include "local/kubelet/fd_stream.h"
+#include "local/kubelet/log_reader.h"
+#include "local/kubelet/pod_worker.h"
+
+namespace grapnel::local::kubelet {
+namespace {
+
+// A log file tells nobody that it has grown.
+constexpr Duration kLogPoll = milliseconds(50);
+
+using Write = Task<Result<>> (PodStreams::*)(std::string_view);
+
+Task<> pass_output(std::shared_ptr<FdStream> from, PodStreams& to, Write write) {
+  for (;;) {
+    auto data = co_await from->read();
+    if (!data || data->empty()) co_return;
+    if (auto written = co_await (to.*write)(*data); !written) co_return;
+  }
+}
+
+Task<> pass_input(PodStreams& from, std::shared_ptr<FdStream> to, bool is_terminal) {
+  for (;;) {
+    auto input = co_await from.read();
+    if (!input) co_return;
+    if (input->resize && is_terminal) {
+      const winsize size{.ws_row = static_cast<unsigned short>(input->resize->height),
+                         .ws_col = static_cast<unsigned short>(input->resize->width)};
+      ioctl(to->fd(), TIOCSWINSZ, &size);
+    }
+    if (!input->data.empty()) {
+      if (auto written = co_await to->write(input->data); !written) co_return;
+    }
+    if (input->closed) {
+      if (!is_terminal) co_await to->close();
+      co_return;
+    }
+  }
+}
+
+Task<> note_end(http::Exchange& exchange, std::shared_ptr<bool> ended) {
+  co_await exchange.closed();
+  *ended = true;
+}
+
+}  // namespace
+
+Result<Backend::Target> Backend::find(const std::string& ns, const std::string& pod,
+                                      const std::string& container) const {
+  if (runner_ == nullptr) return fail(Reason::kServiceUnavailable, "the node is not running");
+  const auto worker = options_.pods->find_pod(ns, pod);
+  if (worker == nullptr) {
+    return fail(Reason::kBadRequest, "pod {} does not have a host assigned", pod);
+  }
+  const auto all = all_containers(worker->pod());
+  std::string wanted = container;
+  if (wanted.empty()) {
+    wanted = string_or(at(*worker->pod().object, "metadata", "annotations",
+                          "kubectl.kubernetes.io/default-container"));
+  }
+  if (wanted.empty()) {
+    const auto mains = main_containers(worker->pod());
+    if (mains.size() == 1)
+      return Target{.worker = worker, .container = std::string(mains[0].name())};
+    std::vector<std::string> names;
+    for (const Container& c : mains) names.emplace_back(c.name());
+    return fail(Reason::kBadRequest,
+                "a container name must be specified for pod {}, choose one of: [{}]", pod,
+                join(names, " "));
+  }
+  for (const Container& c : all) {
+    if (c.name() == wanted) return Target{.worker = worker, .container = wanted};
+  }
+  return fail(Reason::kBadRequest, "container {} is not valid for pod {}", wanted, pod);
+}
+
+Result<std::string> Backend::log_file(const PodLogRequest& request) const {
+  auto target = find(request.ns, request.pod, request.container);
+  if (!target) return fail(target.error());
+  const ContainerFacts* facts = target->worker->facts(target->container);
+  if (facts == nullptr || !facts->now) {
+    const bool has_trouble = facts != nullptr && facts->trouble;
+    return fail(Reason::kBadRequest, "container \"{}\" in pod \"{}\" is waiting to start: {}",
+                target->container, request.pod,
+                has_trouble ? facts->trouble->message : "ContainerCreating");
+  }
+  uint64_t attempt = facts->now->attempt;
+  if (request.previous) {
+    if (attempt == 0) {
+      return fail(Reason::kBadRequest,
+                  "previous terminated container \"{}\" in pod \"{}\" not found", target->container,
+                  request.pod);
+    }
+    --attempt;
+  }
+  return log_path(log_directory(options_.state_directory, target->worker->pod(), target->container),
+                  attempt);
+}
+
+bool Backend::is_still_written(const PodLogRequest& request, const std::string& path) const {
+  auto target = find(request.ns, request.pod, request.container);
+  if (!target || request.previous) return false;
+  const ContainerFacts* facts = target->worker->facts(target->container);
+  if (facts == nullptr || !facts->is_running()) return false;
+  // A restart writes to another file.
+  return log_path(log_directory(options_.state_directory, target->worker->pod(), target->container),
+                  facts->now->attempt) == path;
+}
+
+Task<Result<>> Backend::logs(PodLogRequest request, http::Exchange& exchange) {
+  auto path = log_file(request);
+  if (!path) co_return fail(path.error());
+  LogFilter filter{.timestamps = request.timestamps,
+                   .tail_lines = request.tail_lines,
+                   .since = request.since_time,
+                   .limit_bytes = request.limit_bytes};
+  if (request.since_seconds) filter.since = options_.clock->now() - seconds(*request.since_seconds);
+  LogFiles files(*path, filter);
+  LogFormatter formatter(filter);
+  auto begun =
+      co_await exchange.begin({.status = 200, .headers = {{"Content-Type", "text/plain"}}});
+  if (!begun) co_return begun;
+
+  const auto has_gone = std::make_shared<bool>(false);
+  Spawned watching;
+  if (request.follow) watching = spawn(options_.executor, note_end(exchange, has_gone));
+  Result<> done;
+  // Asked before the file is read: what was written before the end is then read after it.
+  bool goes_on = request.follow && is_still_written(request, *path);
+  while (done && !formatter.is_full() && !*has_gone) {
+    const std::string bytes = files.read();
+    if (bytes.empty()) {
+      if (!goes_on) break;
+      co_await options_.clock->sleep(kLogPoll);
+      goes_on = is_still_written(request, *path);
+      // The writer may be a moment behind the end of what it wrote for.
+      if (!goes_on) co_await options_.clock->sleep(kLogPoll);
+      continue;
+    }
+    const std::string text = formatter.add(bytes);
+    if (!text.empty()) done = co_await exchange.write(text);
+  }
+  if (request.follow) {
+    watching.cancel();
+    co_await watching.join();
+  }
+  if (done) done = co_await exchange.finish();
+  co_return done;
+}
+
+Task<Result<PodExit>> Backend::exec(PodExecRequest request, PodStreams& streams) {
+  if (request.command.empty()) co_return co_await attach(std::move(request), streams);
+  auto target = find(request.ns, request.pod, request.container);
+  if (!target) co_return fail(target.error());
+  const std::string uid = target->worker->pod().uid();
+  const ContainerFacts* facts = target->worker->facts(target->container);
+  if (facts == nullptr || !facts->is_running()) {
+    co_return fail(Reason::kBadRequest, "container \"{}\" of pod \"{}\" is not running",
+                   target->container, request.pod);
+  }
+  const std::string container = target->container;
+  auto like = co_await target->worker->prepare(container, facts->now->attempt);
+  if (!like) co_return fail(like.error());
+  ExecSpec spec{.container = container,
+                .arguments = request.command,
+                .environment = like->spec.environment,
+                .directory = like->spec.directory,
+                .user = like->spec.user,
+                .group = like->spec.group,
+                .terminal = request.tty,
+                .with_stdin = request.stdin_open};
+  if (request.tty) spec.environment.emplace_back("TERM=xterm");
+  auto process = co_await runner_->exec(uid, std::move(spec));
+  if (!process) co_return PodExit{.code = 126, .error = process.error().message};
+
+  const auto stream = [&](Fd& fd) {
+    return fd ? std::make_shared<FdStream>(options_.executor, std::move(fd)) : nullptr;
+  };
+  const auto input = stream(process->input);
+  const auto output = request.tty ? input : stream(process->output);
+  const auto error = stream(process->error);
+  Spawned reading;
+  if (input) reading = spawn(options_.executor, pass_input(streams, input, request.tty));
+  std::vector<Task<>> outputs;
+  if (output) outputs.push_back(pass_output(output, streams, &PodStreams::write_stdout));
+  if (error) outputs.push_back(pass_output(error, streams, &PodStreams::write_stderr));
+  Spawned writing = spawn(options_.executor, all(std::move(outputs)));
+
+  auto ended = co_await runner_->wait_for_exec(uid, process->id);
+  // What it left behind may hold the pipes open: what it wrote itself is there within a moment.
+  co_await with_deadline(*options_.clock, options_.clock->instant() + seconds(1), writing.join());
+  writing.cancel();
+  co_await writing.join();
+  if (input) {
+    reading.cancel();
+    co_await reading.join();
+  }
+  if (!ended) co_return fail(ended.error());
+  co_return PodExit{.code = ended->exit_code, .error = ""};
+}
+
+Task<Result<PodExit>> Backend::attach(PodExecRequest request, PodStreams&) {
+  co_return fail(Reason::kMethodNotAllowed,
+                 "attach to pod {} is not supported on this node; use exec or logs -f",
+                 request.pod);
+}
+
+Task<Result<std::unique_ptr<http::ByteStream>>> Backend::connect(std::string ns, std::string pod,
+                                                                 uint16_t port) {
+  if (runner_ == nullptr) co_return fail(Reason::kServiceUnavailable, "the node is not running");
+  const auto worker = options_.pods->find_pod(ns, pod);
+  if (worker == nullptr || worker->address().empty()) {
+    co_return fail(Reason::kBadRequest, "pod {} is not running", pod);
+  }
+  auto fd = co_await runner_->connect(worker->address(), port);
+  if (!fd) co_return fail(fd.error());
+  co_return std::make_unique<FdStream>(options_.executor, std::move(*fd));
+}
+
+}  // namespace grapnel::local::kubelet

@@ -1,0 +1,43 @@
+// What users do to running pods: logs, exec, attach and port-forward, served from this node.
+#pragma once
+
+#include "base/async.h"
+#include "local/apiserver/pod_backend.h"
+#include "local/kubelet/pod_directory.h"
+#include "local/node/pod_runner.h"
+
+namespace grapnel::local::kubelet {
+
+class Backend final : public PodBackend {
+ public:
+  struct Options {
+    Executor executor;
+    Clock* clock = nullptr;
+    PodDirectory* pods = nullptr;
+    std::string state_directory;
+  };
+  explicit Backend(Options options) : options_(std::move(options)) {}
+  // Without a runner everything is refused.
+  void set_runner(PodRunner* runner) { runner_ = runner; }
+
+  Task<Result<>> logs(PodLogRequest request, http::Exchange& exchange) override;
+  Task<Result<PodExit>> exec(PodExecRequest request, PodStreams& streams) override;
+  Task<Result<std::unique_ptr<http::ByteStream>>> connect(std::string ns, std::string pod,
+                                                          uint16_t port) override;
+
+ private:
+  struct Target {
+    std::shared_ptr<PodWorker> worker;
+    std::string container;
+  };
+  Result<Target> find(const std::string& ns, const std::string& pod,
+                      const std::string& container) const;
+  Result<std::string> log_file(const PodLogRequest& request) const;
+  bool is_still_written(const PodLogRequest& request, const std::string& path) const;
+  Task<Result<PodExit>> attach(PodExecRequest request, PodStreams& streams);
+
+  Options options_;
+  PodRunner* runner_ = nullptr;
+};
+
+}  // namespace grapnel::local::kubelet

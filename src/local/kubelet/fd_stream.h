@@ -1,0 +1,30 @@
+// Pipes, terminals and sockets that the node hands out, on the event loop.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/async.h"
+#include "base/result.h"
+#include "http/server.h"
+#include "local/node/fd.h"
+
+namespace grapnel::local::kubelet {
+
+class FdStream final : public http::ByteStream {
+ public:
+  FdStream(Executor executor, Fd fd);
+  ~FdStream() override;
+
+  Task<Result<std::string>> read() override;  // empty at the end
+  Task<Result<>> write(std::string_view data) override;
+  Task<> close() override;
+  int fd() const;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;  // a Task that still waits has its part in it
+};
+
+}  // namespace grapnel::local::kubelet
