@@ -1,0 +1,209 @@
+// Pods on a real kubelet of ours, from the user's side.
+#include <gmock/gmock.h>
+
+#include "tests/kubelet/cluster_fixture.h"
+
+namespace grapnel::local {
+namespace {
+
+using testing::HasSubstr;
+
+TEST_F(KubeletTest, RegistersItsNode) {
+  auto node = run(client->get(kube::kinds::kNode, {.name = "laptop"}));
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ(string_or(at(*node, "metadata", "labels", "kubernetes.io/hostname")), "laptop");
+  EXPECT_FALSE(string_or(at(*node, "status", "allocatable", "cpu")).empty());
+  EXPECT_THAT(to_text(*find(*node, "status")), HasSubstr("\"KubeletReady\""));
+}
+
+TEST_F(KubeletTest, RunsAPodToItsEnd) {
+  create_pod("p", R"(
+restartPolicy: Never
+containers:
+- name: main
+  image: any
+  command: [/bin/sh, -c, "echo hello $GREETED; echo $(NAME) >&2; echo last > /dev/termination-log; exit 3"]
+  env:
+  - {name: GREETED, value: world}
+  - {name: NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+)");
+  ASSERT_TRUE(wait_for_phase("p", "Failed"));
+  const Json status = status_of("p");
+  const Json main = container(status);
+  EXPECT_EQ(int_or(at(main, "state", "terminated", "exitCode")), 3);
+  EXPECT_EQ(string_or(at(main, "state", "terminated", "reason")), "Error");
+  EXPECT_EQ(string_or(at(main, "state", "terminated", "message")), "last\n");
+  EXPECT_EQ(int_or(find(main, "restartCount"), -1), 0);
+  EXPECT_EQ(logs("p"), "hello world\np\n");
+  EXPECT_EQ(logs("p", {.tail_lines = 1}), "p\n");
+}
+
+TEST_F(KubeletTest, RestartsWhatFails) {
+  create_pod("p", R"(
+restartPolicy: OnFailure
+containers:
+- name: main
+  image: any
+  command: [/bin/sh, -c, "echo run; test -e /data/again || { touch /data/again; exit 1; }"]
+  volumeMounts: [{name: data, mountPath: /data}]
+volumes: [{name: data, emptyDir: {}}]
+)");
+  ASSERT_TRUE(wait_for_phase("p", "Succeeded"));
+  const Json main = container(status_of("p"));
+  EXPECT_EQ(int_or(find(main, "restartCount")), 1);
+  EXPECT_EQ(int_or(at(main, "lastState", "terminated", "exitCode")), 1);
+  EXPECT_EQ(logs("p"), "run\n");
+  EXPECT_EQ(logs("p", {.previous = true}), "run\n");
+}
+
+TEST_F(KubeletTest, DeletesInGrace) {
+  create_pod("p", R"(
+terminationGracePeriodSeconds: 20
+containers:
+- name: main
+  image: any
+  command: [/bin/sh, -c, "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done"]
+)");
+  ASSERT_TRUE(wait_for_phase("p", "Running"));
+  auto removed = run(client->remove(kube::kinds::kPod, {.ns = "default", .name = "p"}));
+  ASSERT_TRUE(removed) << removed.error().message;
+  EXPECT_TRUE(wait_until_gone("p", seconds(15)));
+}
+
+TEST_F(KubeletTest, MakesVolumes) {
+  create(kube::kinds::kConfigMap, R"(
+metadata: {name: settings, namespace: default}
+data: {a: first, b: second}
+)");
+  create(kube::kinds::kSecret, R"(
+metadata: {name: password, namespace: default}
+stringData: {word: sesame}
+)");
+  create_pod("p", R"(
+restartPolicy: Never
+initContainers:
+- name: setup
+  image: any
+  command: [/bin/sh, -c, "echo made > /work/file"]
+  volumeMounts: [{name: work, mountPath: /work}]
+containers:
+- name: main
+  image: any
+  command: [/bin/sh, -c, "cat /work/file /etc/settings/a; echo; cat /etc/one; echo; cat /etc/secret/word; echo; echo $WORD $B; echo $(df --output=size -k /dev/shm | tail -1); cat /etc/info/name; echo; touch /etc/settings/x 2>/dev/null || echo read-only"]
+  env:
+  - {name: WORD, valueFrom: {secretKeyRef: {name: password, key: word}}}
+  - {name: B, valueFrom: {configMapKeyRef: {name: settings, key: b}}}
+  volumeMounts:
+  - {name: work, mountPath: /work}
+  - {name: settings, mountPath: /etc/settings}
+  - {name: settings, mountPath: /etc/one, subPath: b}
+  - {name: secret, mountPath: /etc/secret}
+  - {name: shm, mountPath: /dev/shm}
+  - {name: info, mountPath: /etc/info}
+volumes:
+- {name: work, emptyDir: {}}
+- {name: settings, configMap: {name: settings}}
+- {name: secret, secret: {secretName: password}}
+- {name: shm, emptyDir: {medium: Memory, sizeLimit: 128Mi}}
+- {name: info, downwardAPI: {items: [{path: name, fieldRef: {fieldPath: metadata.name}}]}}
+)");
+  ASSERT_TRUE(wait_for_phase("p", "Succeeded"));
+  const std::string text = logs("p");
+  EXPECT_EQ(text, "made\nfirst\nsecond\nsesame\nsesame second\n131072\np\nread-only\n");
+}
+
+TEST_F(KubeletTest, SaysWhatAPodWaitsFor) {
+  create_pod("p", R"(
+restartPolicy: Never
+containers:
+- name: main
+  image: any
+  command: ["true"]
+  volumeMounts: [{name: later, mountPath: /later}]
+volumes: [{name: later, configMap: {name: later}}]
+)");
+  until([&] {
+    return to_text(status_of("p")).find("configmap \\\"later\\\" not found") != std::string::npos;
+  });
+  EXPECT_EQ(phase_of("p"), "Pending");
+  create(kube::kinds::kConfigMap, "metadata: {name: later, namespace: default}\ndata: {a: b}\n");
+  EXPECT_TRUE(wait_for_phase("p", "Succeeded"));
+}
+
+TEST_F(KubeletTest, SaysThatThereIsNoCommand) {
+  create_pod("p", "containers:\n- {name: main, image: any}\n");
+  until([&] { return to_text(status_of("p")).find("the host is the image") != std::string::npos; });
+  EXPECT_EQ(phase_of("p"), "Pending");
+}
+
+TEST_F(KubeletTest, PodsFindEachOtherByName) {
+  create(kube::kinds::kService, R"(
+metadata: {name: group, namespace: default}
+spec: {clusterIP: None, selector: {app: group}, publishNotReadyAddresses: true}
+)");
+  create_pod("a", R"(
+hostname: a-0
+subdomain: group
+containers:
+- name: main
+  image: any
+  command: [/bin/sh, -c, "sleep 60"]
+)",
+             "{app: group}");
+  create_pod("b", R"(
+restartPolicy: Never
+hostname: b-0
+subdomain: group
+containers:
+- name: main
+  image: any
+  command: [/bin/sh, -c, "for i in $(seq 100); do getent hosts a-0.group && break; sleep 0.1; done; hostname -f"]
+)",
+             "{app: group}");
+  ASSERT_TRUE(wait_for_phase("b", "Succeeded"));
+  const std::string address(string_or(find(status_of("a"), "podIP")));
+  EXPECT_FALSE(address.empty());
+  EXPECT_THAT(logs("b"), HasSubstr(address));
+  EXPECT_THAT(logs("b"), HasSubstr("b-0.group.default.svc.cluster.local"));
+}
+
+TEST_F(KubeletTest, PodsOutliveIt) {
+  create_pod("p", R"(
+restartPolicy: Never
+containers:
+- name: main
+  image: any
+  command: [/bin/sh, -c, "echo one; sleep 2; echo two; exit 5"]
+)");
+  create_pod("q", R"(
+restartPolicy: Never
+containers:
+- name: main
+  image: any
+  command: [/bin/sh, -c, "while [ ! -e /tmp/never ]; do sleep 0.1; done"]
+)");
+  ASSERT_TRUE(wait_for_phase("p", "Running"));
+  ASSERT_TRUE(wait_for_phase("q", "Running"));
+  const std::string id(string_or(find(container(status_of("q")), "containerID")));
+  restart_kubelet();
+  ASSERT_TRUE(wait_for_phase("p", "Failed"));
+  EXPECT_EQ(int_or(at(container(status_of("p")), "state", "terminated", "exitCode")), 5);
+  EXPECT_EQ(logs("p"), "one\ntwo\n");
+  EXPECT_EQ(phase_of("q"), "Running");
+  EXPECT_EQ(string_or(find(container(status_of("q")), "containerID")), id);
+}
+
+TEST_F(KubeletTest, FollowsALogToItsEnd) {
+  create_pod("p", R"(
+restartPolicy: Never
+containers:
+- name: main
+  image: any
+  command: [/bin/sh, -c, "for i in 1 2 3; do echo line $i; sleep 0.3; done"]
+)");
+  until([&] { return phase_of("p") != "Pending"; });
+  EXPECT_EQ(logs("p", {.follow = true}), "line 1\nline 2\nline 3\n");
+}
+
+}  // namespace
+}  // namespace grapnel::local
