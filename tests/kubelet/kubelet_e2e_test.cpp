@@ -205,5 +205,39 @@ containers:
   EXPECT_EQ(logs("p", {.follow = true}), "line 1\nline 2\nline 3\n");
 }
 
+TEST_F(KubeletTest, ProbesByExecAndHttp) {
+  create_pod("p", R"(
+containers:
+- name: main
+  image: any
+  command: [/bin/sh, -c, "sleep 1; touch /tmp/ready; cd /tmp && exec python3 -m http.server 8080"]
+  startupProbe: {exec: {command: [/bin/sh, -c, "test -e /tmp/ready"]}, periodSeconds: 1, failureThreshold: 30}
+  readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}
+  livenessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, failureThreshold: 30}
+)");
+  ASSERT_TRUE(wait_for_phase("p", "Running"));
+  EXPECT_FALSE(bool_or(find(container(status_of("p")), "ready")));
+  until([&] { return bool_or(find(container(status_of("p")), "ready")); }, seconds(20));
+  EXPECT_TRUE(bool_or(find(container(status_of("p")), "started")));
+}
+
+TEST_F(KubeletTest, EndsWhatIsNotAliveAndRunsHooks) {
+  create_pod("p", R"(
+restartPolicy: Never
+terminationGracePeriodSeconds: 5
+containers:
+- name: main
+  image: any
+  command: [/bin/sh, -c, "trap 'cat /tmp/hooks; exit 9' TERM; while :; do sleep 0.05; done"]
+  lifecycle:
+    postStart: {exec: {command: [/bin/sh, -c, "echo post >> /tmp/hooks"]}}
+    preStop: {exec: {command: [/bin/sh, -c, "echo pre >> /tmp/hooks"]}}
+  livenessProbe: {exec: {command: ["false"]}, periodSeconds: 1, failureThreshold: 1}
+)");
+  ASSERT_TRUE(wait_for_phase("p", "Failed", seconds(30)));
+  EXPECT_EQ(int_or(at(container(status_of("p")), "state", "terminated", "exitCode")), 9);
+  EXPECT_THAT(logs("p"), HasSubstr("post\npre\n"));
+}
+
 }  // namespace
 }  // namespace grapnel::local

@@ -13,6 +13,11 @@ constexpr Duration kForgiven = minutes(10);  // a run this long clears what was 
 constexpr Duration kShortestGrace = seconds(1);
 constexpr Duration kDefaultGrace = seconds(30);
 
+Duration usual_grace(const Pod& pod) {
+  const Json* asked = find(pod.spec(), "terminationGracePeriodSeconds");
+  return asked == nullptr ? kDefaultGrace : Duration(seconds(std::max<int64_t>(int_or(asked), 1)));
+}
+
 // Collects what to do while it walks over the containers.
 class Walk {
  public:
@@ -65,7 +70,11 @@ class Walk {
   }
 
   void keep_running(const Container& container, const ContainerFacts& facts) {
-    if (facts.is_running()) return;
+    if (facts.is_running()) {
+      if (facts.is_unhealthy)
+        stop({container}, facts.unhealthy_grace.value_or(usual_grace(*o_.pod)));
+      return;
+    }
     if (facts.now && !should_restart(*o_.pod, container, *facts.now)) return;
     Time start_at = facts.now ? facts.now->finished_at + back_off(facts) : now_;
     if (facts.trouble) start_at = std::max(start_at, facts.trouble->retry_at);
@@ -83,8 +92,7 @@ class Walk {
 
 Duration grace_of(const Observed& o, Time now) {
   if (o.pod->meta.deleted) return std::max<Duration>(*o.pod->meta.deleted - now, kShortestGrace);
-  const auto* asked = find(o.pod->spec(), "terminationGracePeriodSeconds");
-  return asked == nullptr ? kDefaultGrace : Duration(seconds(std::max<int64_t>(int_or(asked), 1)));
+  return usual_grace(*o.pod);
 }
 
 bool is_main_running(const Observed& o) {
@@ -247,6 +255,8 @@ ContainerFacts facts_of_one(const Json& status) {
     facts.message = last == nullptr ? "" : string_or(find(*last, "message"));
   }
   facts.restarts_in_a_row = static_cast<unsigned>(std::min<uint64_t>(attempt, 100));
+  facts.ready = bool_or(find(status, "ready"));
+  facts.started = bool_or(find(status, "started"));
   return facts;
 }
 

@@ -38,6 +38,8 @@ struct ContainerFacts {
   // By probes; without any: true.
   bool ready = true;
   bool started = true;
+  bool is_unhealthy = false;  // `now` does not work as it should: it is to end
+  std::optional<Duration> unhealthy_grace;
 
   bool is_running() const { return now && !now->is_over(); }
 };

@@ -15,6 +15,7 @@
 #include "local/node/pod_runner.h"
 #include "local/node/sandbox.h"
 #include "runtime/informer.h"
+#include "runtime/plan.h"
 
 namespace grapnel::local {
 
@@ -134,6 +135,17 @@ void Kubelet::Impl::describe_node() {
                       .memory_bytes = node.machine.memory_bytes,
                       .can_change_user = runner->isolation() == Isolation::kRoot},
              .state_directory = options.state_directory};
+  if (options.on_event) {
+    context.emit = [tell = options.on_event](const Pod& pod, bool is_warning,
+                                             std::string_view reason, std::string message) {
+      using Type = runtime::Event::Type;
+      tell({.regarding = {.kind = &kube::kinds::kPod, .key = pod.meta.key, .uid = pod.meta.uid},
+            .type = is_warning ? Type::kWarning : Type::kNormal,
+            .reason = std::string(reason),
+            .action = "Running",
+            .message = std::move(message)});
+    };
+  }
 }
 
 Task<Result<>> Kubelet::Impl::register_node() {
@@ -283,7 +295,10 @@ Task<> Kubelet::Impl::sweep_unknown() {
 
 Task<> Kubelet::Impl::end_workers() {
   for (auto& [uid, running] : workers) running.task.cancel();
-  for (auto& [uid, running] : workers) co_await running.task.join();
+  for (auto& [uid, running] : workers) {
+    co_await running.task.join();
+    co_await running.worker->end_care();
+  }
   workers.clear();
   ended.clear();
 }

@@ -22,6 +22,10 @@
 #include "kube/client.h"
 #include "local/node/pod_spec.h"
 
+namespace grapnel::runtime {
+struct Event;
+}
+
 namespace grapnel::local {
 
 class PodBackend;
@@ -45,6 +49,7 @@ struct KubeletOptions {
   std::string pod_network = "10.244.0.0/16";
   std::string dns_address = "10.96.0.10";
   std::function<void()> on_ready;  // the node is registered and its pods are known
+  std::function<void(const runtime::Event&)> on_event = {};  // what a person should know of a pod
 };
 
 class Kubelet {

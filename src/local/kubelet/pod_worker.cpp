@@ -73,10 +73,24 @@ void PodWorker::take(const ContainerStatus& status) {
     facts.message_before = std::exchange(facts.message, "");
     facts.told_to_stop = false;
   }
+  const Json* spec = spec_of(status.name);
+  const bool has_startup = spec != nullptr && find(*spec, "startupProbe") != nullptr;
+  const bool has_readiness = spec != nullptr && find(*spec, "readinessProbe") != nullptr;
+  // Of an attempt that an earlier kubelet saw, its probes' last verdicts count until there are new.
+  facts.started = !has_startup || (facts.now && facts.started);
+  facts.ready = !has_readiness || (facts.now && facts.ready);
+  if (!facts.now) facts.is_unhealthy = false;
   facts.trouble.reset();
   facts.now = status;
   if (status.is_over()) facts.message = last_words(status);
   wake();
+}
+
+const Json* PodWorker::spec_of(std::string_view name) const {
+  for (const Container& container : all_containers(pod_)) {
+    if (container.name() == name) return container.spec;
+  }
+  return nullptr;
 }
 
 const ContainerFacts* PodWorker::facts(std::string_view container) const {
@@ -102,6 +116,7 @@ Task<> PodWorker::run() {
   while (!is_gone_) {
     has_news_ = false;
     observed_.pod = &pod_;
+    co_await begin_care();
     Decision decision = decide(observed_, now());
     if (retry_write_ && *retry_write_ <= now()) retry_write_.reset();
     if (!decision.actions.empty()) {
@@ -116,6 +131,7 @@ Task<> PodWorker::run() {
     if (retry_write_) until = until ? std::min(*until, *retry_write_) : *retry_write_;
     if (!has_news_) co_await wait(until);
   }
+  co_await end_care();
   co_await remove_sandbox();
 }
 
@@ -125,13 +141,7 @@ Task<> PodWorker::carry_out(Action action) {
   } else if (auto* start = std::get_if<StartContainer>(&action)) {
     co_await start_container(std::move(*start));
   } else if (auto* stop = std::get_if<StopContainer>(&action)) {
-    observed_.containers[stop->name].told_to_stop = true;
-    auto told = context_.runner->stop_container(pod_.uid(), stop->name, {.grace = stop->grace});
-    if (!told) {
-      log_warning("a container could not be told to stop", {{"pod", pod_.meta.key.text()},
-                                                            {"container", stop->name},
-                                                            {"why", told.error().message}});
-    }
+    co_await stop_container(std::move(*stop));
   } else if (std::holds_alternative<RemoveSandbox>(action)) {
     co_await remove_sandbox();
   } else {
@@ -144,6 +154,7 @@ Trouble PodWorker::trouble(std::string reason, std::string message) {
       std::min<Duration>(seconds(1LL << std::min(failures_++, 10U)), kLongestRetry);
   log_warning("a pod does not get on",
               {{"pod", pod_.meta.key.text()}, {"reason", reason}, {"why", message}});
+  emit(true, reason == kCreating ? "FailedMount" : "Failed", message);
   return {.reason = std::move(reason), .message = std::move(message), .retry_at = now() + wait};
 }
 
@@ -181,6 +192,12 @@ Task<> PodWorker::start_container(StartContainer start) {
         causes.empty() ? "CreateContainerError" : causes.front().reason, run.error().message);
     co_return;
   }
+  Care& care = care_[start.name];
+  care.like = ExecSpec{.container = start.name,
+                       .environment = run->spec.environment,
+                       .directory = run->spec.directory,
+                       .user = run->spec.user,
+                       .group = run->spec.group};
   auto started = co_await context_.runner->start_container(uid, std::move(run->spec));
   if (!started) {
     observed_.containers[start.name].trouble =
@@ -188,6 +205,11 @@ Task<> PodWorker::start_container(StartContainer start) {
     co_return;
   }
   failures_ = 0;
+  if (started->state == ContainerState::kFailedToStart) {
+    emit(true, "Failed", "Error: " + started->error);
+  } else {
+    emit(false, "Started", fmt::format("Container {} started", start.name));
+  }
   take(*started);
 }
 

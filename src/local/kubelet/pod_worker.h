@@ -9,6 +9,7 @@
 
 #include "base/async.h"
 #include "kube/client.h"
+#include "local/kubelet/care.h"
 #include "local/kubelet/container_spec.h"
 #include "local/kubelet/decide.h"
 #include "local/kubelet/environment.h"
@@ -25,22 +26,27 @@ struct WorkerContext {
   PodRunner* runner = nullptr;
   NodeFacts node;
   std::string state_directory;
+  // Told of what a person should know of a pod.
+  std::function<void(const Pod&, bool is_warning, std::string_view reason, std::string message)>
+      emit;
 };
 
-class PodWorker {
+class PodWorker : public std::enable_shared_from_this<PodWorker> {
  public:
   // `found`: what the node already runs of it.
   PodWorker(const WorkerContext& context, Pod pod, const PodStatus* found);
   PodWorker(const PodWorker&) = delete;
   PodWorker& operator=(const PodWorker&) = delete;
 
-  // All three note the news and return at once.
+  // All of them note the news and return at once.
   void update(Pod pod);
   void object_is_gone();
   void take(const ContainerStatus& status);
   void sandbox_is_lost();
 
   Task<> run();  // until nothing is left of the pod
+  // After run() has ended, however it ended.
+  Task<> end_care();
 
   const Pod& pod() const { return pod_; }
   const std::string& address() const { return observed_.address; }
@@ -59,6 +65,12 @@ class PodWorker {
   Task<> carry_out(Action action);
   Task<> start_sandbox();
   Task<> start_container(StartContainer start);
+  Task<> stop_container(StopContainer stop);
+  Task<> begin_care();
+  Task<Result<HandlerTarget>> target_of(const std::string& container);
+  void take_report(const std::string& container, uint64_t attempt, CareReport report);
+  void emit(bool is_warning, std::string_view reason, std::string message) const;
+  const Json* spec_of(std::string_view container) const;
   Task<> remove_sandbox();
   Task<> delete_pod();
   Task<> report(Json status);
@@ -74,6 +86,15 @@ class PodWorker {
   bool is_gone_ = false;
   unsigned failures_ = 0;            // in a row
   std::optional<Time> retry_write_;  // a write to the API server failed
+
+  // Of a container: whoever looks after its latest attempt.
+  struct Care {
+    uint64_t attempt = 0;
+    std::optional<ExecSpec> like;  // to run programs beside it
+    std::vector<Spawned> tasks;
+    bool has_begun = false;
+  };
+  std::map<std::string, Care> care_;
 };
 
 }  // namespace grapnel::local::kubelet
