@@ -244,6 +244,26 @@ Json encode(const T& value) {
   }
 }
 
+// Field by field; caches ask it to tell news from repeats.
+template <class T>
+bool equal_values(const T& a, const T& b) {
+  if constexpr (Described<T>) {
+    bool same = true;
+    for_each_field<T>(
+        [&](const auto& f) { same = same && equal_values(a.*f.member(), b.*f.member()); });
+    return same;
+  } else if constexpr (detail::is_optional<T>) {
+    return a.has_value() == b.has_value() && (!a || equal_values(*a, *b));
+  } else if constexpr (detail::is_vector<T>) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const auto& x, const auto& y) { return equal_values(x, y); });
+  } else if constexpr (std::is_same_v<T, Json>) {
+    return equal(a, b);
+  } else {
+    return a == b;
+  }
+}
+
 template <Described T>
 Result<T> decode(JsonView value, Unknown unknown = Unknown::kIgnore, std::string_view root = "") {
   T out;

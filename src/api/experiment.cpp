@@ -2,6 +2,10 @@
 
 namespace grapnel::api {
 
+bool Experiment::operator==(const Experiment& other) const {
+  return meta == other.meta && equal_values(spec, other.spec) && equal_values(status, other.status);
+}
+
 ResourceInfo Resource<Experiment>::info() {
   return {.kind = kube::kinds::kExperiment,
           .singular = "experiment",

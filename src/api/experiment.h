@@ -137,6 +137,7 @@ struct Experiment {
   kube::Meta meta;
   ExperimentSpec spec;
   ExperimentStatus status;
+  bool operator==(const Experiment& other) const;
 };
 
 template <>

@@ -290,6 +290,10 @@ kube::MetaOptions Resource<JobSet>::kept_metadata() {
                           "grapnel.dev/stuck-deletion-timeout"}};
 }
 
+bool JobSet::operator==(const JobSet& other) const {
+  return meta == other.meta && equal_values(spec, other.spec) && status == other.status;
+}
+
 Result<JobSet> decode_jobset(JsonView object, Unknown unknown) {
   return decode_resource<JobSet>(object, unknown);
 }

@@ -135,6 +135,7 @@ struct JobSet {
 
   bool is_suspended() const { return spec.suspend.value_or(false); }
   const ReplicatedJob* find_replicated_job(std::string_view name) const;
+  bool operator==(const JobSet& other) const;
 };
 
 template <>

@@ -35,6 +35,11 @@ const JobCondition* JobStatus::condition(std::string_view type) const {
   return found == conditions.end() ? nullptr : &*found;
 }
 
+bool Job::operator==(const Job& other) const {
+  return meta == other.meta && api::equal_values(spec, other.spec) &&
+         api::equal_values(status, other.status);
+}
+
 bool JobPod::has_tracking_finalizer() const {
   return std::ranges::any_of(meta.finalizers,
                              [](const Interned& f) { return f.view() == kTrackingFinalizer; });

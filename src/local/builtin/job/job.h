@@ -99,6 +99,7 @@ struct Job {
   kube::Meta meta;
   JobSpec spec;
   JobStatus status;
+  bool operator==(const Job& other) const;
 };
 
 struct ContainerExit {
