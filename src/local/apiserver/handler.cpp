@@ -120,6 +120,16 @@ Task<Answer<Reply>> dispatch(Api& api, Call& call) {
   co_return Refusal(method_not_supported(call.what(), verb));
 }
 
+// The older way to bind: the Binding names its pod, the path does not.
+void redirect_binding(Call& call) {
+  const auto binding = decode_body(call);
+  const std::string name(binding ? string_or(at(*binding, "metadata", "name")) : "");
+  if (name.empty()) return;
+  call.info.plural = "pods";
+  call.info.subresource = "binding";
+  call.info.name = name;
+}
+
 Answer<Reply> answer_path(const Api& api, const Call& call) {
   const std::string& path = call.target.path;
   if (is_health(path)) {
@@ -158,6 +168,9 @@ Task<> handle(Api& api, http::Exchange& exchange) {
   if (!call.info.is_resource) {
     co_await respond(exchange, call, answer_path(api, call));
     co_return;
+  }
+  if (call.info.group.empty() && call.info.plural == "bindings" && call.info.verb == "create") {
+    redirect_binding(call);
   }
   call.type = api.registry.find(call.info.group, call.info.version, call.info.plural);
   const bool below = !call.info.subresource.empty();
