@@ -119,6 +119,10 @@ Json pod_template(const api::Experiment& experiment, std::string_view component,
                        {"command", JsonArray{"/bin/sh", "-c", command_of(spec)}},
                        {"env", std::move(env)},
                        {"resources", resources_of(resources)}};
+  if (const auto directory = experiment.meta.annotations.get(kWorkDirectoryAnnotation);
+      !directory.empty()) {
+    container["workingDir"] = directory;
+  }
   if (!mounts.empty()) container["volumeMounts"] = std::move(mounts);
 
   JsonObject pod{{"restartPolicy", "Never"}, {"containers", JsonArray{std::move(container)}}};

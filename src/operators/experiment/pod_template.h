@@ -7,6 +7,9 @@
 
 namespace grapnel::experiment {
 
+// Where processes start, on the laptop: the directory in which the user called `grapnel run`.
+inline constexpr std::string_view kWorkDirectoryAnnotation = "grapnel.dev/work-directory";
+
 // An environment variable with a text, or taken from the pod's own metadata.
 Json env_value(std::string_view name, std::string_view value);
 Json env_field(std::string_view name, std::string_view field_path);

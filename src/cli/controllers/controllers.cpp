@@ -1,0 +1,124 @@
+#include "cli/controllers/controllers.h"
+
+#include "api/experiment.h"
+#include "api/jobset.h"
+#include "api/pod.h"
+#include "api/service.h"
+#include "kube/kind.h"
+#include "operators/experiment/plan.h"
+#include "operators/jobset/plan.h"
+
+namespace grapnel::cli {
+namespace {
+
+namespace kinds = kube::kinds;
+using runtime::Informer;
+using runtime::Manager;
+using runtime::Plan;
+
+constexpr std::string_view kJobSetName = "jobset.sigs.k8s.io/jobset-name";
+
+runtime::InformerOptions watch_of(const kube::Kind& kind, const ControllerOptions& options,
+                                  std::string_view labels = "") {
+  return {.kind = kind, .filter = {.ns = options.ns, .label_selector = std::string(labels)}};
+}
+
+// Only the name and the JobSet it belongs to: planners ask no more of a claim.
+struct Claim {
+  kube::Meta meta;
+  bool operator==(const Claim&) const = default;
+};
+
+Result<Claim> decode_claim(JsonView object) {
+  auto meta = kube::decode_meta(object, {.all_labels = false, .labels = {kJobSetName}});
+  if (!meta) return fail(meta.error());
+  return Claim{std::move(*meta)};
+}
+
+std::string jobset_index(const kube::Meta& meta, std::string_view name) {
+  return fmt::format("{}/{}", meta.ns(), name);
+}
+
+void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets,
+                const ControllerOptions& options) {
+  auto& jobs = manager.add_informer<api::Job>(watch_of(kinds::kJob, options, kJobSetName),
+                                              jobset::decode_child_job);
+  auto& services = manager.add_informer<api::Service>(
+      watch_of(kinds::kService, options),
+      [](JsonView object) { return api::decode_service(object, {.all_labels = false}); });
+  auto& claims = manager.add_informer<Claim>(
+      watch_of(kinds::kPersistentVolumeClaim, options, kJobSetName), decode_claim);
+  claims.cache().add_index("jobset", [](const Claim& claim) {
+    return std::vector{jobset_index(claim.meta, claim.meta.labels.get(kJobSetName))};
+  });
+
+  auto plan = [&](const kube::Key& key, Time now, const runtime::Refusal*) -> std::optional<Plan> {
+    const auto jobset = jobsets.cache().get(key);
+    if (!jobset) return std::nullopt;
+    jobset::Observed observed{.jobset = *jobset};
+    const auto owned = jobs.cache().controlled_by(jobset->meta.uid);
+    for (const auto& job : owned) observed.jobs.push_back(job.get());
+    const auto& subdomain = jobset->spec.network.subdomain;
+    const auto service = services.cache().get({key.ns, subdomain.empty() ? key.name : subdomain});
+    observed.service = service.get();
+    const auto named = claims.cache().indexed("jobset", jobset_index(jobset->meta, key.name));
+    for (const auto& claim : named) observed.claims.push_back(claim->meta.key.name);
+    return jobset::plan(observed, now);
+  };
+  auto& controller =
+      manager.add_controller({.name = "jobset", .kind = &kinds::kJobSet, .plan = std::move(plan)});
+  manager.watch(jobsets, controller);
+  manager.watch_owned(jobs, controller);
+  manager.watch_owned(services, controller);
+  manager.watch_mapped<Claim>(claims, controller, [](const Claim& claim) {
+    return std::vector{
+        kube::Key{claim.meta.key.ns, std::string(claim.meta.labels.get(kJobSetName))}};
+  });
+}
+
+void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets,
+                    const ControllerOptions& options) {
+  auto& experiments = manager.add_informer<api::Experiment>(
+      watch_of(kinds::kExperiment, options),
+      [](JsonView object) { return api::decode_resource<api::Experiment>(object); });
+  auto& pods = manager.add_informer<api::Pod>(
+      watch_of(kinds::kPod, options, experiment::kExperimentLabel), [](JsonView object) {
+        return api::decode_pod(
+            object, {.all_labels = false,
+                     .labels = {experiment::kExperimentLabel, experiment::kComponentLabel,
+                                experiment::kRankLabel}});
+      });
+  pods.cache().add_index("experiment", [](const api::Pod& pod) {
+    return std::vector{jobset_index(pod.meta, pod.meta.labels.get(experiment::kExperimentLabel))};
+  });
+
+  auto plan = [&](const kube::Key& key, Time now, const runtime::Refusal*) -> std::optional<Plan> {
+    const auto experiment = experiments.cache().get(key);
+    if (!experiment) return std::nullopt;
+    const auto child = jobsets.cache().get(key);
+    experiment::Observed observed{.experiment = *experiment, .child = child.get()};
+    const auto named = pods.cache().indexed("experiment", jobset_index(experiment->meta, key.name));
+    for (const auto& pod : named) observed.pods.push_back(pod.get());
+    return experiment::plan(observed, now);
+  };
+  auto& controller = manager.add_controller(
+      {.name = "experiment", .kind = &kinds::kExperiment, .plan = std::move(plan)});
+  manager.watch(experiments, controller);
+  manager.watch_owned(jobsets, controller);
+  manager.watch_mapped<api::Pod>(pods, controller, [](const api::Pod& pod) {
+    return std::vector{
+        kube::Key{pod.meta.key.ns, std::string(pod.meta.labels.get(experiment::kExperimentLabel))}};
+  });
+}
+
+}  // namespace
+
+void add_controllers(Manager& manager, const ControllerOptions& options) {
+  auto& jobsets =
+      manager.add_informer<api::JobSet>(watch_of(kinds::kJobSet, options),
+                                        [](JsonView object) { return api::decode_jobset(object); });
+  if (options.jobset) add_jobset(manager, jobsets, options);
+  if (options.experiment) add_experiment(manager, jobsets, options);
+}
+
+}  // namespace grapnel::cli
