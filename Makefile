@@ -22,7 +22,8 @@ build: setup
 	@cmake --build --preset release
 
 run: build
-	@build/release/grapnel version
+	@build/release/grapnel run --cluster example examples/two-processes/manifest.yaml; \
+	  code=$$?; build/release/grapnel down --name example; exit $$code
 
 test: setup-test
 	@tools/test

@@ -1,0 +1,157 @@
+#include "cli/app.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <map>
+
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/completion.h"
+
+namespace grapnel::cli {
+namespace {
+
+const std::map<std::string, Output> kOutputs{{"table", Output::kTable},
+                                             {"json", Output::kJson},
+                                             {"yaml", Output::kYaml},
+                                             {"name", Output::kName},
+                                             {"wide", Output::kWide}};
+const std::map<std::string, LogFormat> kLogFormats{
+    {"auto", LogFormat::kAuto}, {"text", LogFormat::kText}, {"json", LogFormat::kJson}};
+
+// All options of all commands, and the command that was chosen.
+struct Invocation {
+  Output output = Output::kTable;
+  ManifestOptions manifest;
+  ClusterOptions cluster;
+  OperatorOptions op;
+  LogFormat log_format = LogFormat::kAuto;
+  bool verbose = false;
+  std::string shell;
+  std::function<int()> command;
+};
+
+void add_output(CLI::App* command, Output& output) {
+  command->add_option("-o,--output", output, "Form of the output")
+      ->transform(CLI::CheckedTransformer(kOutputs, CLI::ignore_case));
+}
+
+void add_manifest(CLI::App* command, ManifestOptions& options) {
+  command->add_option("manifest", options.file, "The manifest; - for standard input")->required();
+  command->add_option("--name", options.name, "Name of the experiment");
+  command->add_option("-n,--namespace", options.ns, "Its namespace");
+}
+
+void add_cluster_name(CLI::App* command, ClusterOptions& options, const std::string& flag) {
+  command->add_option(flag, options.name, "Which laptop cluster");
+}
+
+void add_manifest_commands(CLI::App& app, Invocation& i) {
+  auto* validate_command = app.add_subcommand("validate", "Check a manifest");
+  add_manifest(validate_command, i.manifest);
+  validate_command->callback([&i] { i.command = [&i] { return validate(i.manifest); }; });
+
+  auto* render_command = app.add_subcommand("render", "Print what a manifest becomes");
+  add_manifest(render_command, i.manifest);
+  add_output(render_command, i.manifest.output);
+  render_command->callback([&i] { i.command = [&i] { return render(i.manifest); }; });
+
+  app.add_subcommand("schema", "Print the JSON Schema of manifests, for editors")->callback([&i] {
+    i.command = [] { return schema(); };
+  });
+  app.add_subcommand("crds", "Print the CustomResourceDefinitions to install")->callback([&i] {
+    i.command = [] { return print_crds(); };
+  });
+
+  auto* run_command = app.add_subcommand(
+      "run", "Run a manifest on this machine and follow it; exits with the experiment's code");
+  add_manifest(run_command, i.manifest);
+  add_cluster_name(run_command, i.cluster, "--cluster");
+  run_command->add_option("--oversubscribe", i.cluster.oversubscribe,
+                          "Pretend to have so many times the CPUs and memory (for a new cluster)");
+  run_command->callback(
+      [&i] { i.command = [&i] { return run({.manifest = i.manifest, .cluster = i.cluster}); }; });
+}
+
+void add_cluster_commands(CLI::App& app, Invocation& i) {
+  auto* up_command = app.add_subcommand("up", "Start the laptop cluster");
+  add_cluster_name(up_command, i.cluster, "--name");
+  up_command->add_flag("-d,--detach", i.cluster.detached, "In the background");
+  up_command->add_option("--oversubscribe", i.cluster.oversubscribe,
+                         "Pretend to have so many times the CPUs and memory");
+  up_command->add_option("--port", i.cluster.port, "Port of the API server; 0: any");
+  up_command->callback([&i] { i.command = [&i] { return up(i.cluster); }; });
+
+  auto* down_command = app.add_subcommand("down", "Stop the laptop cluster and all its pods");
+  add_cluster_name(down_command, i.cluster, "--name");
+  down_command->callback([&i] { i.command = [&i] { return down(i.cluster); }; });
+
+  auto* status_command = app.add_subcommand("status", "Show the laptop cluster");
+  add_cluster_name(status_command, i.cluster, "--name");
+  add_output(status_command, i.output);
+  status_command->callback(
+      [&i] { i.command = [&i] { return cluster_status(i.cluster, i.output); }; });
+
+  auto* env_command = app.add_subcommand("env", "Print the KUBECONFIG of the laptop cluster");
+  add_cluster_name(env_command, i.cluster, "--name");
+  env_command->callback([&i] { i.command = [&i] { return print_env(i.cluster); }; });
+}
+
+void add_operator_command(CLI::App& app, Invocation& i) {
+  auto* command = app.add_subcommand("operator", "Run the controllers on a cluster");
+  auto& o = i.op;
+  command->add_option("--kubeconfig", o.kubeconfig, "Default: $KUBECONFIG, or the pod's own");
+  command->add_option("--context", o.context, "Context of the kubeconfig");
+  command->add_option("--controllers", o.controllers, "Which ones")->capture_default_str();
+  command->add_option("--namespace", o.ns, "Only this one; default: all");
+  command->add_option("--leader-elect", o.leader_elect, "Work only while holding the Lease")
+      ->capture_default_str();
+  command->add_option("--leader-elect-namespace", o.leader_elect_namespace, "Where the Lease is");
+  command->callback([&i] { i.command = [&i] { return run_operator(i.op); }; });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Grapnel runs distributed machine learning on Kubernetes, and on a laptop without it.",
+      "grapnel");
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "Help of all commands");
+  Invocation i;
+  app.add_option("--log-format", i.log_format, "auto, text or json")
+      ->transform(CLI::CheckedTransformer(kLogFormats, CLI::ignore_case));
+  app.add_flag("-v,--verbose", i.verbose, "Say more in the log");
+  app.fallthrough();
+
+  auto* version_command = app.add_subcommand("version", "Print the version");
+  add_output(version_command, i.output);
+  version_command->callback([&i] { i.command = [&i] { return version(i.output); }; });
+  add_manifest_commands(app, i);
+  add_cluster_commands(app, i);
+  add_operator_command(app, i);
+  auto* completion_command = app.add_subcommand("completion", "Print a shell's completion script");
+  completion_command->add_option("shell", i.shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completion_command->callback([&i, &app] {
+    i.command = [&i, &app] {
+      std::cout << completion_script(i.shell, command_tree(app));
+      return kOk;
+    };
+  });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? kOk : kUsage;
+  }
+  // A command for a person speaks through its own output; what serves speaks through its log.
+  const bool serves = app.got_subcommand("operator") || app.got_subcommand("up");
+  const LogLevel lowest = serves ? LogLevel::kInfo : LogLevel::kError;
+  log_setup(i.log_format, i.verbose ? LogLevel::kDebug : lowest);
+  return i.command();
+}
+
+}  // namespace grapnel::cli

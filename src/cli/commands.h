@@ -1,0 +1,26 @@
+// The commands. Each returns its exit code and writes its own errors to standard error.
+#pragma once
+
+#include "cli/options.h"
+
+namespace grapnel::cli {
+
+// Exit codes beside those of experiments.
+inline constexpr int kOk = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kUsage = 2;
+inline constexpr int kCancelled = 130;
+
+int version(Output output);
+int validate(const ManifestOptions& options);
+int render(const ManifestOptions& options);
+int schema();
+int print_crds();
+int up(const ClusterOptions& options);
+int down(const ClusterOptions& options);
+int cluster_status(const ClusterOptions& options, Output output);
+int print_env(const ClusterOptions& options);
+int run(const RunOptions& options);
+int run_operator(const OperatorOptions& options);
+
+}  // namespace grapnel::cli

@@ -1,0 +1,68 @@
+// grapnel validate, render, schema, crds: what can be said without a cluster.
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+
+#include "api/experiment.h"
+#include "api/jobset.h"
+#include "api/schema.h"
+#include "cli/commands.h"
+#include "cli/manifest.h"
+#include "document/yaml.h"
+#include "operators/experiment/compile.h"
+
+namespace grapnel::cli {
+namespace {
+
+void print(const Json& value, Output output) {
+  std::cout << (output == Output::kJson ? to_pretty_text(value) + "\n" : to_yaml(value));
+}
+
+}  // namespace
+
+int validate(const ManifestOptions& options) {
+  const auto manifest = read_manifest(options.file);
+  if (!manifest) return report(manifest.error(), kUsage);
+  std::cout << options.file << ": a valid manifest for operator "
+            << api::name_of(manifest->decoded.op) << "\n";
+  return kOk;
+}
+
+int render(const ManifestOptions& options) {
+  const auto manifest = read_manifest(options.file);
+  if (!manifest) return report(manifest.error(), kUsage);
+  const auto name = experiment_name(*manifest, options);
+  if (!name) return report(name.error(), kUsage);
+  api::Experiment experiment;
+  experiment.meta.key = {Interned(options.ns), *name};
+  experiment.spec = manifest->decoded;
+  auto compiled = experiment::compile(experiment);
+  if (!compiled) return report(compiled.error(), kUsage);
+  // The owner's uid is known only once the Experiment exists.
+  compiled->object.at("metadata").as_object().erase("ownerReferences");
+  print(compiled->object, options.output);
+  return kOk;
+}
+
+int schema() {
+  const JsonObject manifest{
+      {"$schema", "https://json-schema.org/draft/2020-12/schema"},
+      {"title", "AIchorManifest"},
+      {"type", "object"},
+      {"required", JsonArray{"kind", "apiVersion", "spec"}},
+      {"properties",
+       JsonObject{{"kind", JsonObject{{"const", "AIchorManifest"}}},
+                  {"apiVersion", JsonObject{{"type", "string"}, {"pattern", "^0\\.2\\.[0-9]+$"}}},
+                  {"name", JsonObject{{"type", "string"}}},
+                  {"spec", api::schema_of<api::ExperimentSpec>()}}},
+  };
+  std::cout << to_pretty_text(manifest) << "\n";
+  return kOk;
+}
+
+int print_crds() {
+  for (const Json& crd : crds()) std::cout << "---\n" << to_yaml(crd);
+  return kOk;
+}
+
+}  // namespace grapnel::cli

@@ -1,0 +1,100 @@
+// grapnel run: a manifest on this machine, followed to its end.
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+
+#include "cli/background.h"
+#include "cli/commands.h"
+#include "cli/follower.h"
+#include "cli/loop.h"
+#include "cli/manifest.h"
+#include "kube/connect.h"
+#include "operators/experiment/pod_template.h"
+
+namespace grapnel::cli {
+namespace {
+
+int exit_code(const api::ExperimentStatus& status) {
+  switch (status.phase.value_or(api::Phase::Failed)) {
+    case api::Phase::Succeeded:
+      return kOk;
+    case api::Phase::Cancelled:
+      return kCancelled;
+    default:
+      break;
+  }
+  const int64_t code = status.exit_code.value_or(kFailed);
+  return code > 0 && code < 256 ? static_cast<int>(code) : kFailed;
+}
+
+// Ctrl-C asks to cancel; a second one leaves the experiment to itself.
+Task<> cancel_on_interrupt(Interrupts& interrupts, kube::Client& client, kube::Key key,
+                           LogPrinter& notes, Spawned& follow) {
+  co_await interrupts.next();
+  notes.note(fmt::format("{}: cancelling; press Ctrl-C again to leave it running", key.name));
+  const auto asked = co_await client.patch(
+      kube::kinds::kExperiment, {.ns = key.ns.str(), .name = key.name}, kube::PatchType::kMerge,
+      JsonObject{{"spec", JsonObject{{"cancel", true}}}});
+  if (!asked) notes.note(fmt::format("cannot cancel: {}", asked.error().message));
+  co_await interrupts.next();
+  follow.cancel();
+}
+
+Task<int> submit_and_follow(Executor executor, const ClusterPaths& paths, std::string name,
+                            std::string ns, const experiment::Manifest& manifest) {
+  Interrupts interrupts(executor);
+  auto connection = kube::connect(executor, {.kubeconfig = paths.kubeconfig().string()}, {});
+  if (!connection) co_return report(connection.error(), kFailed);
+  auto& client = *connection->client;
+  Json experiment = experiment::experiment_of(manifest, name, ns);
+  experiment.at("metadata").as_object()["annotations"] = JsonObject{
+      {experiment::kWorkDirectoryAnnotation, std::filesystem::current_path().string()}};
+  const auto created = co_await client.create(kube::kinds::kExperiment, std::move(experiment));
+  if (!created) co_return report(created.error(), kFailed);
+
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  LogPrinter printer(stdout, terminal);
+  LogPrinter notes(stderr, ::isatty(STDERR_FILENO) == 1);
+  const kube::Key key{Interned(ns), name};
+  Follower follower(executor, client, system_clock(), key, printer, notes);
+  std::optional<api::ExperimentStatus> last;
+  auto follow =
+      spawn(executor, [](Follower& f, std::optional<api::ExperimentStatus>& out) -> Task<> {
+        out = co_await f.run();
+      }(follower, last));
+  auto interrupt = spawn(executor, cancel_on_interrupt(interrupts, client, key, notes, follow));
+  co_await follow.join();
+  interrupt.cancel();
+  co_await interrupt.join();
+  if (interrupts.count() > 1) {
+    notes.note(fmt::format("{} goes on; `grapnel status` shows the cluster", name));
+    co_return kCancelled;
+  }
+  if (!last) {
+    notes.note(fmt::format("{} was deleted", name));
+    co_return kFailed;
+  }
+  notes.note(fmt::format("{}: {} ({})", name, api::name_of(*last->phase), last->message));
+  co_return exit_code(*last);
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+  const auto manifest = read_manifest(options.manifest.file);
+  if (!manifest) return report(manifest.error(), kUsage);
+  const auto name = experiment_name(*manifest, options.manifest);
+  if (!name) return report(name.error(), kUsage);
+  const auto paths = cluster_paths(options.cluster.name);
+  if (!paths) return report(paths.error(), kUsage);
+  if (!running_pid(*paths)) {
+    const auto started = start_in_background(*paths, options.cluster);
+    if (!started) return report(started.error(), kFailed);
+  }
+  return run_loop([&](Executor executor) {
+    return submit_and_follow(executor, *paths, *name, options.manifest.ns, *manifest);
+  });
+}
+
+}  // namespace grapnel::cli

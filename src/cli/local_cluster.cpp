@@ -1,0 +1,241 @@
+#include "cli/local_cluster.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "cli/controllers/controllers.h"
+#include "cli/manifest.h"
+#include "http/certificates.h"
+#include "kube/connect.h"
+#include "local/apiserver/server.h"
+#include "local/builtin/controllers.h"
+#include "local/kubelet/kubelet.h"
+#include "runtime/manager.h"
+
+extern char** environ;
+
+namespace grapnel::cli {
+namespace {
+
+constexpr std::chrono::days kCertificateLife{365};
+
+// Holds the pid file for as long as it lives: one process for each cluster.
+class PidFile {
+ public:
+  ~PidFile() {
+    if (file_ < 0) return;
+    ::unlink(path_.c_str());
+    ::close(file_);
+  }
+  Result<> hold(const std::filesystem::path& path) {
+    path_ = path;
+    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file_ < 0 || ::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      if (file_ >= 0) ::close(file_);
+      file_ = -1;
+      return fail(Reason::kConflict, "another process holds {}: is the cluster up already?",
+                  path.string());
+    }
+    const std::string text = std::to_string(::getpid()) + "\n";
+    if (::ftruncate(file_, 0) != 0 || ::pwrite(file_, text.data(), text.size(), 0) < 0) {
+      return fail(Reason::kSystem, "cannot write {}", path.string());
+    }
+    return {};
+  }
+
+ private:
+  std::filesystem::path path_;
+  int file_ = -1;
+};
+
+struct Identity {
+  http::CertificateAndKey authority;
+  http::CertificateAndKey server;
+  std::string token;
+};
+
+Result<Identity> make_identity(Time now) {
+  const Time end = now + kCertificateLife;
+  auto authority = http::make_authority(
+      {.common_name = "grapnel", .not_before = now - hours(1), .not_after = end});
+  if (!authority) return fail(authority.error());
+  auto server = http::make_certificate(
+      *authority, {.common_name = "grapnel",
+                   .names = {"127.0.0.1", "localhost", "kubernetes.default.svc"},
+                   .not_before = now - hours(1),
+                   .not_after = end});
+  if (!server) return fail(server.error());
+  auto token = http::random_token();
+  if (!token) return fail(token.error());
+  return Identity{std::move(*authority), std::move(*server), std::move(*token)};
+}
+
+std::string kubeconfig_text(const std::string& url, const Identity& identity) {
+  const std::string authority = base64_encode(identity.authority.certificate_pem);
+  return to_pretty_text(JsonObject{
+             {"apiVersion", "v1"},
+             {"kind", "Config"},
+             {"current-context", "grapnel"},
+             {"clusters", JsonArray{JsonObject{
+                              {"name", "grapnel"},
+                              {"cluster", JsonObject{{"server", url},
+                                                     {"certificate-authority-data", authority}}}}}},
+             {"users", JsonArray{JsonObject{{"name", "grapnel"},
+                                            {"user", JsonObject{{"token", identity.token}}}}}},
+             {"contexts", JsonArray{JsonObject{{"name", "grapnel"},
+                                               {"context", JsonObject{{"cluster", "grapnel"},
+                                                                      {"user", "grapnel"},
+                                                                      {"namespace", "default"}}}}}},
+         }) +
+         "\n";
+}
+
+Result<std::unique_ptr<kube::Client>> connect_to(Executor executor, const std::string& config) {
+  const auto parsed = kube::parse_kubeconfig(config);
+  if (!parsed) return fail(parsed.error());
+  const auto chosen = kube::choose_context(*parsed, "");
+  if (!chosen) return fail(chosen.error());
+  const auto access = kube::access_of(*chosen);
+  if (!access) return fail(access.error());
+  auto connection = kube::connect(executor, *access, {});
+  if (!connection) return fail(connection.error());
+  return std::move(connection->client);
+}
+
+// Our kinds, as they are in this version of the program.
+Task<Result<>> install_crds(kube::Client& client) {
+  for (const Json& crd : crds()) {
+    const std::string name(string_or(at(crd, "metadata", "name")));
+    const auto applied =
+        co_await client.patch(kube::kinds::kCustomResourceDefinition, {.name = name},
+                              kube::PatchType::kApply, crd, {.force = true});
+    if (!applied) co_return fail_in("installing " + name, applied.error());
+  }
+  co_return Result<>{};
+}
+
+}  // namespace
+
+struct LocalCluster::Impl {
+  Impl(Executor executor_in, Clock& clock_in, LocalClusterOptions options_in)
+      : executor(executor_in),
+        clock(clock_in),
+        options(std::move(options_in)),
+        random(static_cast<uint64_t>(clock_in.now().time_since_epoch().count())),
+        changed(executor_in) {}
+
+  void run(std::string_view part, Task<Result<>> task) {
+    parts.push_back(spawn(executor, [](Impl* self, std::string name, Task<Result<>> t) -> Task<> {
+      const auto ended = co_await std::move(t);
+      if (!ended && !self->failure) self->failure = fail_in(name, ended.error()).value();
+      self->changed.notify_all();
+    }(this, std::string(part), std::move(task))));
+  }
+
+  Executor executor;
+  Clock& clock;
+  LocalClusterOptions options;
+  Random random;
+  PidFile pid_file;
+  local::ApiServer server;
+  std::unique_ptr<kube::Client> client;
+  std::unique_ptr<runtime::Manager> builtin;
+  std::unique_ptr<runtime::Manager> ours;
+  std::unique_ptr<local::Kubelet> kubelet;
+  std::vector<Spawned> parts;
+  std::optional<Error> failure;
+  bool node_ready = false;
+  Signal changed;
+};
+
+LocalCluster::LocalCluster(Executor executor, Clock& clock, LocalClusterOptions options)
+    : impl_(std::make_unique<Impl>(executor, clock, std::move(options))) {}
+LocalCluster::~LocalCluster() = default;
+
+Task<Result<>> LocalCluster::start() {
+  auto& s = *impl_;
+  const auto& paths = s.options.paths;
+  if (auto held = s.pid_file.hold(paths.pid()); !held) co_return held;
+  const auto identity = make_identity(s.clock.now());
+  if (!identity) co_return fail(identity.error());
+  const auto url = co_await s.server.start(s.executor, s.clock,
+                                           {.data_dir = paths.data().string(),
+                                            .port = s.options.port,
+                                            .token = identity->token,
+                                            .certificate_pem = identity->server.certificate_pem,
+                                            .key_pem = identity->server.key_pem});
+  if (!url) co_return fail_in("the API server", url.error());
+  const std::string config = kubeconfig_text(*url, *identity);
+  auto client = connect_to(s.executor, config);
+  if (!client) co_return fail(client.error());
+  s.client = std::move(*client);
+  if (auto installed = co_await install_crds(*s.client); !installed) co_return installed;
+
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  s.kubelet = std::make_unique<local::Kubelet>(local::KubeletOptions{
+      .executor = s.executor,
+      .client = s.client.get(),
+      .clock = &s.clock,
+      .random = &s.random,
+      .state_directory = paths.node().string(),
+      .work_directory = s.options.work_directory,
+      .oversubscribe = static_cast<int64_t>(s.options.oversubscribe),
+      .environment = std::move(environment),
+      .on_ready =
+          [&s] {
+            s.node_ready = true;
+            s.changed.notify_all();
+          },
+  });
+  s.server.set_pod_backend(&s.kubelet->backend());
+  s.run("the node", s.kubelet->run());
+  s.builtin = std::make_unique<runtime::Manager>(s.executor, *s.client, s.clock, s.random,
+                                                 runtime::ManagerOptions{});
+  local::add_builtin_controllers(*s.builtin);
+  s.run("the built-in controllers", s.builtin->run());
+  s.ours = std::make_unique<runtime::Manager>(s.executor, *s.client, s.clock, s.random,
+                                              runtime::ManagerOptions{});
+  add_controllers(*s.ours, {});
+  s.run("the controllers", s.ours->run());
+
+  while (!s.node_ready && !s.failure) co_await s.changed.wait();
+  if (s.failure) co_return fail(*s.failure);
+  for (const auto& shortcoming : s.kubelet->shortcomings()) log_warning(shortcoming);
+  // Its presence tells others that we serve.
+  co_return write_private_file(paths.kubeconfig(), config);
+}
+
+Task<Error> LocalCluster::failed() {
+  while (!impl_->failure) co_await impl_->changed.wait();
+  co_return *impl_->failure;
+}
+
+Task<> LocalCluster::end_pods() {
+  auto& s = *impl_;
+  if (!s.kubelet) co_return;
+  co_await s.kubelet->stop();
+  if (const auto removed = co_await s.kubelet->remove_all(); !removed) {
+    log_error("not all pods could be ended", {{"error", removed.error().message}});
+  }
+}
+
+Task<> LocalCluster::stop() {
+  auto& s = *impl_;
+  std::error_code ignored;
+  std::filesystem::remove(s.options.paths.kubeconfig(), ignored);
+  if (s.ours) s.ours->stop();
+  if (s.builtin) s.builtin->stop();
+  if (s.kubelet) co_await s.kubelet->stop();
+  for (auto& part : s.parts) co_await part.join();
+  s.parts.clear();
+  s.server.set_pod_backend(nullptr);
+  co_await s.server.stop();
+}
+
+}  // namespace grapnel::cli

@@ -1,0 +1,27 @@
+// The life of a command that waits for things: its loop, and the signals that end it.
+#pragma once
+
+#include <functional>
+
+#include "base/async.h"
+
+namespace grapnel::cli {
+
+// Told of SIGINT and SIGTERM, as often as they come.
+class Interrupts {
+ public:
+  explicit Interrupts(Executor executor);
+  ~Interrupts();
+  int count() const { return count_; }
+  Task<> next();  // until one more has come
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+  int count_ = 0;
+};
+
+// Runs the command's coroutine to its end on a loop of its own; what it returns is the exit code.
+int run_loop(const std::function<Task<int>(Executor)>& command);
+
+}  // namespace grapnel::cli

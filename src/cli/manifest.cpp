@@ -1,0 +1,69 @@
+#include "cli/manifest.h"
+
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+
+#include "api/jobset.h"
+#include "api/schema.h"
+#include "base/strings.h"
+#include "cli/paths.h"
+#include "http/certificates.h"
+
+namespace grapnel::cli {
+namespace {
+
+// "My Manifest.yaml" → "my-manifest"; never empty, never longer than leaves room for an ending.
+std::string stem_of(const std::string& file) {
+  constexpr size_t kLongest = 30;
+  std::string stem;
+  for (const char c : to_lower(std::filesystem::path(file).stem().string())) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (letter) {
+      stem += c;
+    } else if (!stem.empty() && stem.back() != '-') {
+      stem += '-';
+    }
+  }
+  stem = stem.substr(0, kLongest);
+  while (!stem.empty() && stem.back() == '-') stem.pop_back();
+  if (stem.empty() || (stem[0] >= '0' && stem[0] <= '9')) stem = "experiment";
+  return stem;
+}
+
+}  // namespace
+
+Result<experiment::Manifest> read_manifest(const std::string& file) {
+  if (file == "-") {
+    const std::string text(std::istreambuf_iterator<char>(std::cin), {});
+    return experiment::parse_manifest(text, "standard input");
+  }
+  auto text = read_file(file);
+  if (!text) return fail(std::move(text.error()));
+  return experiment::parse_manifest(*text, file);
+}
+
+Result<std::string> experiment_name(const experiment::Manifest& manifest,
+                                    const ManifestOptions& options) {
+  const std::string& given = options.name.empty() ? manifest.name : options.name;
+  if (!given.empty()) {
+    if (const auto why = why_not_dns1035_label(given); !why.empty()) {
+      return fail(Reason::kUsage, "'{}' cannot be the name of an experiment: {}", given, why);
+    }
+    return given;
+  }
+  const auto ending = http::random_token(2);
+  if (!ending) return fail(ending.error());
+  return fmt::format("{}-{}", stem_of(options.file), *ending);
+}
+
+std::vector<Json> crds() {
+  return {api::crd_of<api::Experiment>(), api::jobset_crd()};
+}
+
+int report(const Error& error, int code) {
+  std::cerr << error.message << "\n";
+  return code;
+}
+
+}  // namespace grapnel::cli

@@ -1,0 +1,50 @@
+// What each command was asked to do: filled by the command line (app.cpp), read by the commands.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace grapnel::cli {
+
+enum class Output { kTable, kJson, kYaml, kName, kWide };
+
+// Which cluster a command speaks to.
+struct Target {
+  std::string kubeconfig;
+  std::string context;
+  std::string ns;
+  std::string cluster = "default";  // the laptop cluster's name, where no kubeconfig is given
+};
+
+struct ClusterOptions {
+  std::string name = "default";
+  bool detached = false;
+  double oversubscribe = 1;
+  uint16_t port = 0;
+};
+
+struct ManifestOptions {
+  std::string file;
+  std::string name;  // "": the manifest's, or one made from the file's
+  std::string ns = "default";
+  Output output = Output::kYaml;
+};
+
+struct RunOptions {
+  ManifestOptions manifest;
+  ClusterOptions cluster;
+};
+
+struct OperatorOptions {
+  std::string kubeconfig;
+  std::string context;
+  std::string controllers = "jobset,experiment";
+  std::string ns;
+  bool leader_elect = true;
+  std::string leader_elect_namespace;
+  std::string metrics_address = "0.0.0.0:8080";
+  std::string health_address = "0.0.0.0:8081";
+};
+
+}  // namespace grapnel::cli
