@@ -63,6 +63,7 @@ class Controller {
   const std::string& name() const { return options_.name; }
   const kube::Kind& kind() const { return *options_.kind; }
   size_t lane() const { return lane_; }
+  size_t at_once() const { return options_.at_once; }
 
  private:
   using End = ControllerObserver::End;

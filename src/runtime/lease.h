@@ -101,6 +101,7 @@ class Lease {
   Task<> run();
   bool leading() const { return state_.leads_at(clock_.instant()); }
   const std::string& identity() const { return state_.options.identity; }
+  const std::string& name() const { return state_.options.name; }
   void on_change(std::function<void(bool leading)> f) { on_change_ = std::move(f); }
   // Lets the next one start at once. Only when nothing of ours can write any more.
   Task<> release();

@@ -1,6 +1,8 @@
 // Time that moves only when it is told to: the clock of simulations and of unit tests.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -16,43 +18,50 @@ class VirtualClock final : public Clock {
 
   Task<> sleep_until(Instant when) override {
     Sleeper sleeper(co_await this_executor());
-    const Place place{*this, sleepers_.emplace(std::pair(when, ++number_), &sleeper).first};
+    const Place place{*this, wakes_
+                                 .emplace(Rank{when, ++number_},
+                                          [&sleeper] {
+                                            sleeper.woken = true;
+                                            sleeper.signal.notify_all();
+                                          })
+                                 .first->first};
     while (!sleeper.woken) co_await sleeper.signal.wait();
   }
 
-  // Only moves: whoever sleeps is woken by wake_next().
+  // Calls f at that moment, outside of any loop.
+  void at(Instant when, std::function<void()> f) {
+    wakes_.emplace(Rank{when, ++number_}, std::move(f));
+  }
+  void after(Duration delay, std::function<void()> f) { at(now_ + delay, std::move(f)); }
+
+  // Only moves: what was due is done by wake_next().
   void advance(Duration length) { now_ += length; }
 
-  // Moves to the end of the shortest sleep and wakes its sleeper. False: nobody sleeps, or only
-  // beyond `limit`.
+  // Moves to the next thing that is due and does it. False: there is none before `limit`.
   bool wake_next(Instant limit = Instant::max()) {
-    for (const auto& [at, sleeper] : sleepers_) {
-      if (sleeper->woken) continue;
-      if (at.first > limit) return false;
-      now_ = std::max(now_, at.first);
-      sleeper->woken = true;
-      sleeper->signal.notify_all();
-      return true;
-    }
-    return false;
+    if (wakes_.empty() || wakes_.begin()->first.first > limit) return false;
+    const auto next = wakes_.extract(wakes_.begin());
+    now_ = std::max(now_, next.key().first);
+    next.mapped()();
+    return true;
   }
 
  private:
+  // Things due at the same moment keep the order in which they were asked for.
+  using Rank = std::pair<Instant, uint64_t>;
   struct Sleeper {
     explicit Sleeper(Executor executor) : signal(std::move(executor)) {}
     Signal signal;
     bool woken = false;
   };
-  // In the order in which they fell asleep, among those that wake at the same moment.
-  using Sleepers = std::map<std::pair<Instant, uint64_t>, Sleeper*>;
   struct Place {
     VirtualClock& clock;
-    Sleepers::iterator at;
-    ~Place() { clock.sleepers_.erase(at); }
+    Rank rank;
+    ~Place() { clock.wakes_.erase(rank); }
   };
 
   Instant now_{seconds(1)};
-  Sleepers sleepers_;
+  std::map<Rank, std::function<void()>> wakes_;
   uint64_t number_ = 0;
 };
 

@@ -1,0 +1,293 @@
+#include "tests/simulation/echo.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace grapnel::simulation {
+namespace {
+
+using runtime::ObjectRef;
+using runtime::Plan;
+constexpr std::string_view kFinalizer = "example.com/echo";
+const kube::Kind& kConfigMap = kube::kinds::kConfigMap;
+
+std::string child_name(std::string_view echo, int64_t index) {
+  return fmt::format("{}-{}", echo, index);
+}
+
+// The number at the end of a child's name.
+int64_t index_of(std::string_view name) {
+  int64_t index = -1;
+  const auto digits = name.substr(name.rfind('-') + 1);
+  std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  return index;
+}
+
+std::string text_at(JsonView object, std::string_view outer, std::string_view inner) {
+  const auto part = object.find(outer);
+  const auto value = part ? part->find(inner) : std::nullopt;
+  return std::string(value ? value->as_string().value_or("") : "");
+}
+
+Json child_of(const Echo& echo, int64_t index) {
+  return JsonObject{
+      {"apiVersion", "v1"},
+      {"kind", "ConfigMap"},
+      {"metadata",
+       JsonObject{{"namespace", echo.meta.ns()},
+                  {"name", child_name(echo.meta.name(), index)},
+                  {"ownerReferences", JsonArray{JsonObject{{"apiVersion", kEcho.api_version()},
+                                                           {"kind", kEcho.kind},
+                                                           {"name", echo.meta.name()},
+                                                           {"uid", echo.meta.uid.text()},
+                                                           {"controller", true}}}}}},
+      {"data", JsonObject{{"value", echo.value}}}};
+}
+
+ObjectRef ref(const kube::Kind& kind, const kube::Meta& meta) {
+  return {&kind, meta.key, meta.uid};
+}
+
+Plan finish_deletion(const EchoObserved& o) {
+  Plan p;
+  if (o.echo->meta.finalizers.empty()) return p;
+  for (const auto& child : o.children) {
+    if (!child->meta.is_being_deleted()) p.add(runtime::Delete{ref(kConfigMap, child->meta)});
+  }
+  if (o.children.empty()) {
+    p.add(runtime::Patch{.target = ref(kEcho, o.echo->meta),
+                         .body = JsonObject{{"metadata", JsonObject{{"finalizers", nullptr}}}},
+                         .if_version = o.echo->meta.resource_version});
+  }
+  return p;
+}
+
+Plan hold(const Echo& echo) {
+  Plan p;
+  p.add(runtime::Patch{
+      .target = ref(kEcho, echo.meta),
+      .body = JsonObject{{"metadata", JsonObject{{"finalizers", JsonArray{kFinalizer}}}}},
+      .if_version = echo.meta.resource_version});
+  return p;
+}
+
+}  // namespace
+
+Result<Echo> decode_echo(JsonView object) {
+  auto meta = kube::decode_meta(object);
+  if (!meta) return fail(meta.error());
+  Echo echo{.meta = std::move(*meta), .value = text_at(object, "spec", "value")};
+  const auto spec = object.find("spec");
+  const auto replicas = spec ? spec->find("replicas") : std::nullopt;
+  echo.replicas = replicas ? replicas->as_int().value_or(0) : 0;
+  const auto status = object.find("status");
+  echo.status = status ? status->to_json() : Json(JsonObject());
+  return echo;
+}
+
+Result<EchoChild> decode_echo_child(JsonView object) {
+  auto meta = kube::decode_meta(object);
+  if (!meta) return fail(meta.error());
+  return EchoChild{.meta = std::move(*meta), .value = text_at(object, "data", "value")};
+}
+
+runtime::Plan plan(const EchoObserved& o) {
+  const Echo& echo = *o.echo;
+  if (echo.meta.is_being_deleted()) return finish_deletion(o);
+  if (echo.meta.finalizers.empty()) return hold(echo);  // and go on when that is seen
+
+  Plan p;
+  int64_t ready = 0;
+  std::vector<bool> have(static_cast<size_t>(std::max<int64_t>(echo.replicas, 0)));
+  for (const auto& child : o.children) {
+    const int64_t index = index_of(child->meta.name());
+    const bool wanted = index >= 0 && index < echo.replicas;
+    if (wanted) have[static_cast<size_t>(index)] = true;
+    if (child->meta.is_being_deleted()) continue;
+    if (!wanted) {
+      p.add(runtime::Delete{ref(kConfigMap, child->meta)});
+    } else if (child->value != echo.value) {
+      p.add(runtime::Patch{.target = ref(kConfigMap, child->meta),
+                           .body = JsonObject{{"data", JsonObject{{"value", echo.value}}}}});
+    } else {
+      ++ready;
+    }
+  }
+  for (size_t i = 0; i < have.size(); ++i) {
+    if (!have[i]) p.add(runtime::Create{&kConfigMap, child_of(echo, static_cast<int64_t>(i))});
+  }
+  p.set_status(ref(kEcho, echo.meta), echo.status,
+               JsonObject{{"ready", ready}, {"observedGeneration", echo.meta.generation}});
+  return p;
+}
+
+// ---- the subject --------------------------------------------------------------------------------
+
+namespace {
+
+std::string_view meta_text(const Json& object, std::string_view name) {
+  return string_or(at(object, "metadata", name));
+}
+
+class EchoSubject final : public Subject {
+ public:
+  std::vector<ModelKind> kinds() const override { return {{kEcho, true}, {kConfigMap, false}}; }
+
+  std::shared_ptr<void> install(runtime::Manager& manager) override {
+    auto& echoes = manager.add_informer<Echo>({.kind = kEcho, .watcher = {.page = 2}}, decode_echo);
+    auto& children = manager.add_informer<EchoChild>({.kind = kConfigMap, .watcher = {.page = 3}},
+                                                     decode_echo_child);
+    auto planner = [&echoes, &children](const kube::Key& key, Time,
+                                        const runtime::Refusal*) -> std::optional<Plan> {
+      const auto echo = echoes.cache().get(key);
+      if (!echo) return std::nullopt;
+      return plan({echo, children.cache().controlled_by(echo->meta.uid)});
+    };
+    auto& controller =
+        manager.add_controller({.name = "echo", .kind = &kEcho, .plan = std::move(planner)});
+    manager.watch(echoes, controller);
+    manager.watch_owned(children, controller);
+    return nullptr;
+  }
+
+  void disturb(ApiModel& model, Random& random) override {
+    const std::string name(1, static_cast<char>('a' + random.below(3)));
+    const auto replicas = static_cast<int64_t>(random.below(6));
+    const auto value = fmt::format("v{}", random.below(100));
+    const std::string echoes = "/apis/example.com/v1/namespaces/default/echoes";
+    const JsonObject spec{{"replicas", replicas}, {"value", value}};
+    const auto children = model.all(kConfigMap);
+    const auto ask = [&](std::string method, std::string target, Json body) {
+      model.handle({.method = std::move(method),
+                    .target = std::move(target),
+                    .headers = {{"Content-Type", "application/merge-patch+json"}},
+                    .body = to_text(body)},
+                   "user");
+    };
+    switch (random.below(6)) {
+      case 0:
+      case 1:
+        ask("POST", echoes, JsonObject{{"metadata", JsonObject{{"name", name}}}, {"spec", spec}});
+        break;
+      case 2:
+      case 3:
+        ask("PATCH", echoes + "/" + name, JsonObject{{"spec", spec}});
+        break;
+      case 4:
+        if (random.chance(0.4)) ask("DELETE", echoes + "/" + name, JsonObject());
+        break;
+      default:
+        if (children.empty()) break;
+        const Json& child = *children[random.below(children.size())];
+        const std::string path =
+            "/api/v1/namespaces/default/configmaps/" + std::string(meta_text(child, "name"));
+        if (random.chance(0.5)) {
+          ask("DELETE", path, JsonObject());
+        } else {
+          ask("PATCH", path, JsonObject{{"data", JsonObject{{"value", "spoilt"}}}});
+        }
+    }
+  }
+
+  std::optional<std::string> check_write(const ApiModel& model, const WriteSeen& write) override {
+    if (write.kind == kEcho && write.after != nullptr) remember(*write.after);
+    if (!write.who.starts_with("operator")) return std::nullopt;
+    if (write.kind == kConfigMap && write.verb == "create")
+      return check_create(model, *write.after);
+    if (write.kind == kConfigMap && write.verb == "delete") return check_delete(*write.before);
+    if (write.kind == kEcho && write.verb == "delete") return check_release(model, *write.before);
+    return std::nullopt;
+  }
+
+  std::optional<std::string> check_settled(const ApiModel& model) override {
+    size_t wanted = 0;
+    for (const Json* echo : model.all(kEcho)) {
+      const auto name = meta_text(*echo, "name");
+      if (at(*echo, "metadata", "deletionTimestamp") != nullptr)
+        return fmt::format("{} stays", name);
+      const int64_t replicas = int_or(at(*echo, "spec", "replicas"));
+      for (int64_t i = 0; i < replicas; ++i) {
+        const Json* child = model.find(kConfigMap, {Interned("default"), child_name(name, i)});
+        if (child == nullptr) return fmt::format("{}-{} is missing", name, i);
+        if (string_or(at(*child, "data", "value")) != string_or(at(*echo, "spec", "value"))) {
+          return fmt::format("{}-{} has another value", name, i);
+        }
+      }
+      wanted += static_cast<size_t>(replicas);
+      if (int_or(at(*echo, "status", "ready"), -1) != replicas ||
+          int_or(at(*echo, "status", "observedGeneration")) !=
+              int_or(at(*echo, "metadata", "generation"))) {
+        return fmt::format("{} has an old status", name);
+      }
+    }
+    const size_t found = model.all(kConfigMap).size();
+    if (found != wanted) return fmt::format("{} children where {} are wanted", found, wanted);
+    return std::nullopt;
+  }
+
+ private:
+  // What has ever been asked of one Echo, by uid.
+  struct Asked {
+    int64_t most = 0;
+    int64_t least = INT64_MAX;
+    bool deleted = false;
+  };
+
+  void remember(const Json& echo) {
+    Asked& asked = asked_[std::string(meta_text(echo, "uid"))];
+    const int64_t replicas = int_or(at(echo, "spec", "replicas"));
+    asked.most = std::max(asked.most, replicas);
+    asked.least = std::min(asked.least, replicas);
+    asked.deleted |= at(echo, "metadata", "deletionTimestamp") != nullptr;
+  }
+
+  const Asked* owner_of(const Json& child) const {
+    const Json* owners = at(child, "metadata", "ownerReferences");
+    if (owners == nullptr || owners->get_array().empty()) return nullptr;
+    const auto found = asked_.find(std::string(string_or(find(owners->get_array()[0], "uid"))));
+    return found == asked_.end() ? nullptr : &found->second;
+  }
+
+  std::optional<std::string> check_create(const ApiModel&, const Json& child) const {
+    const Asked* asked = owner_of(child);
+    const auto name = meta_text(child, "name");
+    if (asked == nullptr) return fmt::format("{} was created for nobody", name);
+    if (index_of(name) >= asked->most) return fmt::format("{} was never asked for", name);
+    return std::nullopt;
+  }
+
+  std::optional<std::string> check_delete(const Json& child) const {
+    const Asked* asked = owner_of(child);
+    const auto name = meta_text(child, "name");
+    if (asked == nullptr) return fmt::format("{} was not ours to delete", name);
+    if (!asked->deleted && index_of(name) < asked->least) {
+      return fmt::format("{} was deleted though it was always wanted", name);
+    }
+    return std::nullopt;
+  }
+
+  // The finalizer may go only when no child is left.
+  static std::optional<std::string> check_release(const ApiModel& model, const Json& echo) {
+    for (const Json* child : model.all(kConfigMap)) {
+      const Json* owners = at(*child, "metadata", "ownerReferences");
+      if (owners != nullptr &&
+          string_or(find(owners->get_array()[0], "uid")) == meta_text(echo, "uid")) {
+        return fmt::format("{} was let go before its child {}", meta_text(echo, "name"),
+                           meta_text(*child, "name"));
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::map<std::string, Asked> asked_;
+};
+
+}  // namespace
+
+std::unique_ptr<Subject> make_echo_subject() {
+  return std::make_unique<EchoSubject>();
+}
+
+}  // namespace grapnel::simulation

@@ -1,0 +1,268 @@
+#include "tests/simulation/wire.h"
+
+#include <algorithm>
+#include <deque>
+
+namespace grapnel::simulation {
+namespace {
+
+Failure lost(bool ambiguous, std::string_view what) {
+  return fail(
+      Error{.reason = Reason::kTransport, .message = std::string(what), .ambiguous = ambiguous});
+}
+
+}  // namespace
+
+// What one request gets back, and whoever waits for it.
+struct Wire::Answer {
+  explicit Answer(const Executor& executor) : signal(executor) {}
+  std::optional<Result<http::Response>> result;
+  Signal signal;
+
+  void give(Result<http::Response> r) {
+    if (result) return;  // the client has given up
+    result = std::move(r);
+    signal.notify_all();
+  }
+  Task<> wait() {
+    while (!result) co_await signal.wait();
+  }
+};
+
+// One watch, as the server sees it: it sends changes in order, each when the network lets it.
+class Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  Stream(const Executor& executor, ApiModel& model, VirtualClock& clock, Random& random,
+         const Faults& faults, ApiModel::WatchAnswer start)
+      : signal_(executor),
+        model_(model),
+        clock_(clock),
+        random_(random),
+        faults_(faults),
+        kind_(start.kind),
+        next_(start.next),
+        lag_(milliseconds(random.below(random.chance(0.2) ? 2000 : 30))),
+        first_(std::move(start.first)) {}
+
+  const kube::Kind& kind() const { return kind_; }
+  bool closed() const { return closed_; }
+  void close() { closed_ = true; }
+
+  void tell_changes() {
+    const auto& history = model_.history(kind_);
+    for (; next_ < history.size(); ++next_) schedule(ApiModel::line(history[next_]));
+  }
+
+  void begin(Duration timeout) {
+    for (auto& line : first_) schedule(std::move(line));
+    tell_changes();
+    clock_.after(timeout, [self = shared_from_this()] { self->schedule(""); });
+    clock_.after(seconds(5 + random_.below(50)), [self = shared_from_this()] { self->mark(); });
+  }
+
+  Task<Result<std::string>> read(std::optional<Duration> idle) {
+    if (idle) {
+      clock_.after(*idle, [self = shared_from_this(), seen = reads_] {
+        if (self->reads_ != seen || self->closed_) return;
+        self->broken_ = Error{.reason = Reason::kTransport, .message = "silence"};
+        self->signal_.notify_all();
+      });
+    }
+    while (arrived_.empty() && !broken_) co_await signal_.wait();
+    ++reads_;
+    if (arrived_.empty()) co_return fail(*broken_);
+    std::string piece = std::move(arrived_.front());
+    arrived_.pop_front();
+    co_return piece;
+  }
+
+ private:
+  // An empty piece is the end of the stream.
+  void schedule(std::string piece) {
+    if (closed_) return;
+    const Instant due = clock_.instant() + lag_ + microseconds(random_.below(5000));
+    last_ = std::max(last_, due);
+    clock_.at(last_, [self = shared_from_this(), text = std::move(piece)]() mutable {
+      self->arrive(std::move(text));
+    });
+  }
+
+  void arrive(std::string piece) {
+    if (closed_ || frozen_ || broken_ || ended_) return;
+    if (random_.chance(faults_.stream_frozen)) {
+      frozen_ = true;
+      return;
+    }
+    ended_ = piece.empty();
+    if (random_.chance(faults_.stream_cut)) {
+      arrived_.push_back(piece.substr(0, random_.below(piece.size())));
+      if (arrived_.back().empty()) arrived_.pop_back();
+      broken_ = Error{.reason = Reason::kTransport, .message = "cut"};
+    } else if (piece.size() > 2 && random_.chance(0.05)) {
+      const size_t half = 1 + random_.below(piece.size() - 1);
+      arrived_.push_back(piece.substr(0, half));
+      arrived_.push_back(piece.substr(half));
+    } else {
+      arrived_.push_back(std::move(piece));
+    }
+    signal_.notify_all();
+  }
+
+  void mark() {
+    if (closed_ || ended_ || broken_) return;
+    schedule(model_.bookmark(kind_, false));
+    clock_.after(seconds(5 + random_.below(50)), [self = shared_from_this()] { self->mark(); });
+  }
+
+  Signal signal_;
+  ApiModel& model_;
+  VirtualClock& clock_;
+  Random& random_;
+  const Faults& faults_;
+  kube::Kind kind_;
+  size_t next_;
+  Duration lag_;
+  std::vector<std::string> first_;
+  Instant last_{};
+  std::deque<std::string> arrived_;
+  std::optional<Error> broken_;
+  bool frozen_ = false;
+  bool ended_ = false;
+  bool closed_ = false;
+  uint64_t reads_ = 0;
+};
+
+namespace {
+
+class WatchBody final : public http::BodyStream {
+ public:
+  WatchBody(std::shared_ptr<Stream> stream, std::optional<Duration> idle)
+      : stream_(std::move(stream)), idle_(idle) {}
+  ~WatchBody() override { stream_->close(); }
+  Task<Result<std::string>> read() override { return stream_->read(idle_); }
+
+ private:
+  std::shared_ptr<Stream> stream_;
+  std::optional<Duration> idle_;
+};
+
+// A body that is there already, in two pieces or cut short.
+class TextBody final : public http::BodyStream {
+ public:
+  TextBody(std::string text, bool cut) : text_(std::move(text)), cut_(cut) {}
+  Task<Result<std::string>> read() override {
+    if (text_.empty() && cut_) co_return lost(false, "cut");
+    std::string piece = text_.substr(0, text_.size() / 2 + 1);
+    text_.erase(0, piece.size());
+    co_return piece;
+  }
+
+ private:
+  std::string text_;
+  bool cut_;
+};
+
+}  // namespace
+
+Wire::Wire(ApiModel& model, VirtualClock& clock, Random& random, const Faults& faults,
+           Executor executor, std::string who)
+    : model_(model),
+      clock_(clock),
+      random_(random),
+      faults_(faults),
+      executor_(std::move(executor)),
+      who_(std::move(who)) {}
+
+Wire::~Wire() {
+  for (const auto& stream : streams_) stream->close();
+}
+
+Duration Wire::delay() {
+  if (random_.chance(faults_.slow)) return milliseconds(random_.below(4000));
+  return microseconds(200 + random_.below(10000));
+}
+
+void Wire::changed(const kube::Kind& kind) {
+  std::erase_if(streams_, [](const auto& stream) { return stream->closed(); });
+  for (const auto& stream : streams_) {
+    if (stream->kind() == kind) stream->tell_changes();
+  }
+}
+
+// From here on the request lives by itself.
+void Wire::deliver(const http::Request& request, std::shared_ptr<Answer> answer) {
+  clock_.after(request.timeout, [answer] { answer->give(lost(true, "timed out")); });
+  if (random_.chance(faults_.hangs)) return;
+  const bool lost_there = random_.chance(faults_.lost_there);
+  const bool lost_back = random_.chance(faults_.lost_back);
+  const bool fails = random_.chance(faults_.server_error);
+  const bool fails_after = random_.chance(0.5);
+  const bool too_many = random_.chance(faults_.too_many);
+  const Duration back = delay();
+  clock_.after(delay(), [&model = model_, &clock = clock_, request, answer, who = who_, lost_there,
+                         lost_back, fails, fails_after, too_many, back] {
+    http::Response response;
+    if (lost_there) return answer->give(lost(true, "reset"));
+    if (too_many) {
+      response = failure(429, "TooManyRequests", "slow down");
+      response.headers.set("Retry-After", "1");
+    } else {
+      if (!fails || fails_after) response = model.handle(request, who);
+      if (fails) response = failure(500, "InternalError", "the server failed");
+    }
+    clock.after(back, [answer, response = std::move(response), lost_back]() mutable {
+      if (lost_back) return answer->give(lost(true, "reset"));
+      answer->give(std::move(response));
+    });
+  });
+}
+
+Task<Result<http::Response>> Wire::send(http::Request request) {
+  if (random_.chance(faults_.never_leaves)) co_return lost(false, "connection refused");
+  const auto answer = std::make_shared<Answer>(executor_);
+  deliver(request, answer);
+  co_await answer->wait();
+  co_return std::move(*answer->result);
+}
+
+Task<Result<http::StreamResponse>> Wire::open(http::Request request) {
+  if (ApiModel::is_watch(http::parse_target(request.target))) {
+    co_return co_await open_watch(std::move(request));
+  }
+  auto whole = co_await send(std::move(request));
+  if (!whole) co_return fail(whole.error());
+  http::StreamResponse response{.status = whole->status, .headers = whole->headers};
+  const bool cut = random_.chance(faults_.stream_cut);
+  if (cut) whole->body.resize(random_.below(whole->body.size()));
+  response.body = std::make_unique<TextBody>(std::move(whole->body), cut);
+  co_return response;
+}
+
+Task<Result<http::StreamResponse>> Wire::open_watch(http::Request request) {
+  co_await clock_.sleep(delay());
+  if (random_.chance(faults_.never_leaves + faults_.lost_there + faults_.lost_back)) {
+    co_return lost(false, "connection refused");
+  }
+  const auto target = http::parse_target(request.target);
+  auto start = model_.watch(target);
+  http::StreamResponse response{.status = 200};
+  if (start.refused) {
+    if (start.refused->status == 410 && !random_.chance(faults_.expired_as_http)) {
+      response.body = std::make_unique<TextBody>(
+          "{\"type\":\"ERROR\",\"object\":" + start.refused->body + "}\n", false);
+    } else {
+      response.status = start.refused->status;
+      response.body = std::make_unique<TextBody>(start.refused->body, false);
+    }
+    co_return response;
+  }
+  auto stream =
+      std::make_shared<Stream>(executor_, model_, clock_, random_, faults_, std::move(start));
+  const auto timeout = kube::parse_resource_version(target.get("timeoutSeconds"));
+  stream->begin(seconds(static_cast<int64_t>(timeout)));
+  streams_.push_back(stream);
+  response.body = std::make_unique<WatchBody>(std::move(stream), request.idle_timeout);
+  co_return response;
+}
+
+}  // namespace grapnel::simulation

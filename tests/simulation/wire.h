@@ -1,0 +1,62 @@
+// The network between one operator and the model: requests that come late, get lost on the way
+// there or on the way back, and watch streams that lag, break, or fall silent.
+//
+// A request that has left its operator arrives whether or not the operator still lives: it is the
+// world that carries it, not the coroutine that waits for the answer.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "http/client.h"
+#include "tests/simulation/model.h"
+#include "tests/simulation/virtual_clock.h"
+
+namespace grapnel::simulation {
+
+// How bad the network and the server are. All zero: perfect.
+struct Faults {
+  double never_leaves = 0;   // a request: refused before it is sent
+  double lost_there = 0;     // lost before the server has it; the client cannot know
+  double lost_back = 0;      // lost after the server has done it; nor can it here
+  double server_error = 0;   // 500, before or after taking effect
+  double too_many = 0;       // 429 with Retry-After
+  double hangs = 0;          // no answer until the client gives up
+  double slow = 0;           // takes seconds
+  double stream_cut = 0;     // a watch: per delivery
+  double stream_frozen = 0;  // per delivery: silent from then on
+  double expired_as_http = 0.5;
+};
+
+class Stream;
+
+class Wire final : public http::Transport {
+ public:
+  Wire(ApiModel& model, VirtualClock& clock, Random& random, const Faults& faults,
+       Executor executor, std::string who);
+  ~Wire() override;
+
+  Task<Result<http::Response>> send(http::Request request) override;
+  Task<Result<http::StreamResponse>> open(http::Request request) override;
+
+  // The model has changed: streams of that kind have something to tell.
+  void changed(const kube::Kind& kind);
+
+ private:
+  struct Answer;
+  void deliver(const http::Request& request, std::shared_ptr<Answer> answer);
+  Duration delay();
+  Task<Result<http::StreamResponse>> open_watch(http::Request request);
+
+  ApiModel& model_;
+  VirtualClock& clock_;
+  Random& random_;
+  const Faults& faults_;
+  Executor executor_;
+  std::string who_;
+  std::vector<std::shared_ptr<Stream>> streams_;
+};
+
+}  // namespace grapnel::simulation

@@ -1,0 +1,339 @@
+#include "tests/simulation/world.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/io_context.hpp>
+
+namespace grapnel::simulation {
+namespace {
+
+const kube::Kind& kLease = kube::kinds::kLease;
+
+std::vector<ModelKind> with_lease(std::vector<ModelKind> kinds) {
+  kinds.push_back({kLease});
+  return kinds;
+}
+
+Faults draw_faults(Random& random) {
+  // Mostly a bad day, now and then a dreadful one.
+  const double scale = random.chance(0.2) ? 4.0 : 1.0;
+  const auto upto = [&](double most) { return random.uniform() * most * scale; };
+  return {.never_leaves = upto(0.03),
+          .lost_there = upto(0.03),
+          .lost_back = upto(0.03),
+          .server_error = upto(0.03),
+          .too_many = upto(0.02),
+          .hangs = upto(0.005),
+          .slow = upto(0.05),
+          .stream_cut = upto(0.05),
+          .stream_frozen = upto(0.02)};
+}
+
+std::string_view name_of(const WriteSeen& write) {
+  return string_or(at(*(write.after != nullptr ? write.after : write.before), "metadata", "name"));
+}
+
+uint64_t mix(uint64_t digest, std::string_view text) {
+  for (const char c : text) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return digest;
+}
+
+}  // namespace
+
+// A process: everything in it goes when it crashes, and its loop goes first.
+struct World::Operator {
+  Operator(World& world, std::string name_in)
+      : name(std::move(name_in)),
+        context(std::make_unique<boost::asio::io_context>(1)),
+        random(world.random_.next()),
+        wire(std::make_shared<Wire>(world.model_, world.clock_, world.random_, world.faults_,
+                                    context->get_executor(), name)),
+        client(wire, nullptr, {.server = "http://model:1", .clock = &world.clock_}),
+        manager(context->get_executor(), client, world.clock_, random, options(world)) {
+    parts = world.subject_.install(manager);
+    running = spawn(context->get_executor(), [](Operator& self) -> Task<> {
+      auto end = co_await self.manager.run();
+      self.ended = true;
+    }(*this));
+  }
+  ~Operator() { context.reset(); }
+
+  runtime::ManagerOptions options(World& world) const {
+    runtime::ManagerOptions out;
+    // A process that cannot sync would be restarted; so do we, but later.
+    out.sync_timeout = minutes(5);
+    if (world.with_lease_) {
+      out.lease = runtime::LeaseOptions{.ns = "default", .name = "operator", .identity = name};
+    }
+    return out;
+  }
+  bool works() const {
+    auto* lease = const_cast<runtime::Manager&>(manager).lease();
+    return manager.working() && (lease == nullptr || lease->leading());
+  }
+
+  std::string name;
+  std::unique_ptr<boost::asio::io_context> context;
+  Random random;
+  std::shared_ptr<Wire> wire;
+  kube::Client client;
+  runtime::Manager manager;
+  std::shared_ptr<void> parts;
+  Spawned running;
+  bool ended = false;
+  Instant frozen_until{};
+  std::optional<uint64_t> crashes_after;  // so many more steps of its loop
+};
+
+World::World(uint64_t seed, Subject& subject, bool verbose)
+    : seed_(seed),
+      subject_(subject),
+      verbose_(verbose),
+      random_(seed),
+      model_(with_lease(subject.kinds())) {
+  calm_ = random_.chance(0.06);
+  with_lease_ = random_.chance(0.5);
+  if (!calm_) faults_ = draw_faults(random_);
+  model_.set_watch_list(random_.chance(0.5));
+  model_.set_wall_time([this] { return format_time(clock_.now()); });
+  model_.on_write([this](const WriteSeen& write) { saw_write(write); });
+  model_.on_change([this](const kube::Kind& kind) {
+    for (const auto& op : operators_) {
+      if (op) op->wire->changed(kind);
+    }
+  });
+}
+
+World::~World() = default;
+
+Report World::run() {
+  operators_.resize(with_lease_ ? 2 : 1);
+  for (size_t slot = 0; slot < operators_.size(); ++slot) start_operator(slot);
+  const Instant end = clock_.instant() + seconds(20 + random_.below(40));
+  plan_trouble();
+  run_until(end);
+  trouble_ = false;
+  faults_ = {};
+  settle();
+  stay_at_rest();
+  report_.virtual_time = clock_.elapsed();
+  return report_;
+}
+
+// ---- trouble ------------------------------------------------------------------------------------
+
+void World::plan_trouble() {
+  disturb_later();
+  collect_garbage_later();
+  if (calm_) return;
+  const uint64_t crashes = random_.below(4);
+  for (uint64_t i = 0; i < crashes; ++i) {
+    const size_t slot = random_.below(operators_.size());
+    clock_.after(milliseconds(random_.below(40000)), [this, slot] { crash_and_restart(slot); });
+  }
+  const uint64_t others = random_.below(6);
+  for (uint64_t i = 0; i < others; ++i) {
+    const Duration when = milliseconds(random_.below(40000));
+    switch (random_.below(4)) {
+      case 0:
+        clock_.after(when, [this] { model_.forget_history(); });
+        break;
+      case 1:
+        clock_.after(when, [this] { model_.forget_pages(); });
+        break;
+      case 2:
+        clock_.after(when, [this, slot = random_.below(operators_.size())] {
+          freeze(slot, milliseconds(random_.below(30000)));
+        });
+        break;
+      default:
+        clock_.after(when, [this] { steal_lease(); });
+    }
+  }
+}
+
+void World::disturb_later() {
+  clock_.after(milliseconds(random_.below(4000)), [this] {
+    if (!trouble_) return;
+    subject_.disturb(model_, random_);
+    disturb_later();
+  });
+}
+
+void World::collect_garbage_later() {
+  clock_.after(milliseconds(100 + random_.below(3000)), [this] {
+    model_.collect_one_orphan();
+    collect_garbage_later();
+  });
+}
+
+void World::start_operator(size_t slot) {
+  auto name = fmt::format("operator-{}", ++incarnations_);
+  say("start " + name);
+  operators_[slot] = std::make_unique<Operator>(*this, std::move(name));
+}
+
+void World::crash(size_t slot) {
+  if (!operators_[slot]) return;
+  say("crash " + operators_[slot]->name);
+  ++report_.crashes;
+  operators_[slot].reset();
+  clock_.after(milliseconds(random_.below(5000)), [this, slot] {
+    if (!operators_[slot]) start_operator(slot);
+  });
+}
+
+// Not now but in the middle of something: at some await from here on.
+void World::crash_and_restart(size_t slot) {
+  if (operators_[slot] && trouble_) operators_[slot]->crashes_after = random_.below(60);
+}
+
+void World::freeze(size_t slot, Duration length) {
+  if (!operators_[slot] || !trouble_) return;
+  say(fmt::format("freeze {} for {} ms", operators_[slot]->name, length.count() / 1000));
+  operators_[slot]->frozen_until = clock_.instant() + length;
+  clock_.after(length, [] {});  // so that there is a moment at which it goes on
+}
+
+// Somebody edits the Lease by hand.
+void World::steal_lease() {
+  if (!trouble_) return;
+  say("the lease is stolen");
+  model_.handle({.method = "PATCH",
+                 .target = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator",
+                 .headers = {{"Content-Type", "application/merge-patch+json"}},
+                 .body = R"({"spec":{"holderIdentity":"a thief"}})"},
+                "admin");
+}
+
+// ---- the loop -----------------------------------------------------------------------------------
+
+void World::run_until(Instant end) {
+  do {
+    run_loops();
+    check_leaders();
+  } while (!report_.violation && clock_.wake_next(end));
+  clock_.advance(std::max(end - clock_.instant(), Duration::zero()));
+}
+
+void World::run_loops() {
+  for (bool again = true; again && !report_.violation;) {
+    again = false;
+    const size_t first = random_.below(operators_.size());
+    for (size_t i = 0; i < operators_.size(); ++i) {
+      again |= run_loop((first + i) % operators_.size());
+    }
+  }
+}
+
+// Everything this operator can do now; true when it did something.
+bool World::run_loop(size_t slot) {
+  Operator* op = operators_[slot].get();
+  if (op == nullptr || op->frozen_until > clock_.instant()) return false;
+  bool did = false;
+  for (;;) {
+    op->context->restart();
+    if (op->crashes_after) {
+      if (*op->crashes_after == 0) {
+        crash(slot);
+        return true;
+      }
+      if (op->context->poll_one() == 0) break;
+      --*op->crashes_after;
+    } else if (op->context->poll() == 0) {
+      break;
+    }
+    did = true;
+  }
+  if (op->ended) crash(slot);  // a process that has ended is started again
+  return did;
+}
+
+// ---- rest ---------------------------------------------------------------------------------------
+
+void World::settle() {
+  const Instant limit = clock_.instant() + hours(2);
+  for (auto& op : operators_) {
+    if (op) op->crashes_after.reset();
+  }
+  while (!report_.violation) {
+    run_until(clock_.instant() + seconds(2));
+    const auto why = unsettled();
+    if (!why) return;
+    if (clock_.instant() > limit) violate("does not settle: " + *why);
+  }
+}
+
+void World::stay_at_rest() {
+  if (report_.violation) return;
+  const size_t before = report_.writes;
+  run_until(clock_.instant() + minutes(3));
+  if (report_.violation) return;
+  if (report_.writes != before) violate("writes go on although all is as asked for");
+  if (const auto why = unsettled()) violate("did not stay settled: " + *why);
+}
+
+std::optional<std::string> World::unsettled() const {
+  if (auto why = subject_.check_settled(model_)) return why;
+  bool one_works = false;
+  for (const auto& op : operators_) {
+    if (!op) return "an operator is down";
+    if (op->works()) {
+      one_works = true;
+      if (auto why = cache_differs(*op)) return why;
+    }
+  }
+  return one_works ? std::nullopt : std::optional<std::string>("nobody works");
+}
+
+std::optional<std::string> World::cache_differs(const Operator& op) const {
+  for (const auto& informer : op.manager.informers()) {
+    const auto& cache = informer->base_cache();
+    const auto objects = model_.all(informer->kind());
+    if (objects.size() != cache.size()) {
+      return fmt::format("{} has {} of {} {}", op.name, cache.size(), objects.size(),
+                         informer->kind().plural);
+    }
+    for (const Json* object : objects) {
+      const kube::Key key{Interned(string_or(at(*object, "metadata", "namespace"))),
+                          std::string(string_or(at(*object, "metadata", "name")))};
+      const auto version = string_or(at(*object, "metadata", "resourceVersion"));
+      const auto* meta = cache.meta(key);
+      if (meta == nullptr || std::to_string(meta->resource_version) != version) {
+        return fmt::format("{} has another {}", op.name, key.text());
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// ---- invariants ---------------------------------------------------------------------------------
+
+void World::saw_write(const WriteSeen& write) {
+  report_.digest =
+      mix(report_.digest, fmt::format("{} {} {} {} {}", clock_.elapsed().count(), write.who,
+                                      write.verb, name_of(write), model_.version()));
+  if (write.kind == kLease) return;
+  if (write.changed) ++report_.writes;
+  say(fmt::format("{} {} {} {}{}", write.who, write.verb, write.kind.kind, name_of(write),
+                  write.changed ? "" : " (changes nothing)"));
+  if (calm_ && !write.changed) violate("a write that changes nothing");
+  if (auto broken = subject_.check_write(model_, write)) violate(*broken);
+}
+
+void World::check_leaders() {
+  size_t leaders = 0;
+  for (const auto& op : operators_) leaders += op && with_lease_ && op->works() ? 1 : 0;
+  if (leaders > 1) violate("two operators lead at the same time");
+}
+
+void World::violate(std::string what) {
+  if (!report_.violation) report_.violation = fmt::format("seed {}: {}", seed_, what);
+}
+
+void World::say(const std::string& what) const {
+  if (verbose_)
+    fmt::print("{:10.6f} {}\n", static_cast<double>(clock_.elapsed().count()) / 1e6, what);
+}
+
+}  // namespace grapnel::simulation
