@@ -112,7 +112,9 @@ Result<int> bytes_as_fd(std::string_view bytes) {
 }
 
 Task<Result<int>> launch(Launch what) {
-  shim::Writer(what.config).number(shim::Field::kReportFd, kReportFd);
+  shim::Writer writer(what.config);
+  writer.number(shim::Field::kReportFd, kReportFd);
+  writer.number(shim::Field::kHostPid, static_cast<uint64_t>(getpid()));
   auto config = bytes_as_fd(what.config);
   if (!config) co_return fail(config.error());
   const Fd config_fd(*config);

@@ -43,7 +43,7 @@ struct NodeTest : testing::Test {
     ASSERT_EQ(std::system(command.c_str()), 0);
   }
 
-  PodRunnerOptions options() {
+  virtual PodRunnerOptions options() {
     return {.executor = executor,
             .state_directory = state,
             .on_lost = [this](const std::string& pod) { lost.push_back(pod); }};

@@ -14,6 +14,7 @@ struct Config {
   int network_fd = -1;
   uint64_t namespaces = 0;
   int report_fd = -1;
+  int starter = 0;  // the process that started the launcher
   const char* veth = nullptr;
   const char* bridge = nullptr;
   const char* address = nullptr;

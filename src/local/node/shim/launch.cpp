@@ -78,6 +78,9 @@ Config decode(std::string_view bytes) {
       case Field::kOuterUser:
         c.outer_user = static_cast<unsigned>(value.number());
         break;
+      case Field::kHostPid:
+        c.starter = static_cast<int>(value.number());
+        break;
       case Field::kOuterGroup:
         c.outer_group = static_cast<unsigned>(value.number());
         break;
@@ -186,7 +189,8 @@ using SetUp = bool (*)(const Config&);
   if (!set_up(c) || !write_pid_file()) give_up(launcher);
   const int listener = listen_here(kSocketName);
   if (listener < 0) give_up(launcher);
-  write_all(launcher, "", 1);
+  // Nobody waits for us any more: then nobody will ask for us either.
+  if (!write_all(launcher, "", 1)) _exit(1);
   close(launcher);
   serve(c, listener);
   _exit(0);
@@ -198,6 +202,10 @@ int report(const Config& c, const char* text, int code) {
 }
 
 int launch(const Config& c, SetUp set_up, Serve serve) {
+  // A launcher that outlived grapnel would start a pod that the next grapnel takes for dead.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != c.starter) return 1;
+  signal(SIGPIPE, SIG_IGN);
   if (c.user_fd >= 0 && setns(c.user_fd, CLONE_NEWUSER) != 0) {
     failed("joining the cluster's user namespace");
     return report(c, failure(), 1);

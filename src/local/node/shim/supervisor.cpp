@@ -1,9 +1,11 @@
 #include "local/node/shim/supervisor.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -349,6 +351,28 @@ void Supervisor::reap() {
   }
 }
 
+// Orphans come to us (launch.cpp), and so, as their parents die, do theirs: until there is none.
+void kill_children() {
+  for (int turn = 0; turn < 1000; ++turn) {
+    DIR* all = opendir("/proc");
+    if (all == nullptr) return;
+    while (const dirent* entry = readdir(all)) {
+      const int pid = atoi(entry->d_name);
+      char path[64];
+      char line[512];
+      snprintf(path, sizeof path, "/proc/%d/stat", pid);
+      if (pid <= 1 || read_small(path, line, sizeof line) <= 0) continue;
+      const char* after_name = strrchr(line, ')');
+      if (after_name != nullptr && atoi(after_name + 4) == getpid()) kill(pid, SIGKILL);
+    }
+    closedir(all);
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    if (waitpid(-1, nullptr, WNOHANG) < 0) return;
+    poll(nullptr, 0, 2);
+  }
+}
+
 // With the first process of a PID namespace everything in it ends; without one, we look for them.
 void Supervisor::shut_down() {
   for (Container* c = containers_; c != nullptr; c = c->next) {
@@ -363,6 +387,7 @@ void Supervisor::shut_down() {
     reap();
     if (any) poll(nullptr, 0, 1);
   }
+  if (getpid() != 1) kill_children();
 }
 
 void Supervisor::run() {
