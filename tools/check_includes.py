@@ -52,14 +52,14 @@ def faults_of(path: pathlib.Path, root: pathlib.Path):
             other = target.split("/")[0]
             if other not in ORDER:
                 continue
-            if folder in ONLY and not path.name.endswith("_test.cpp"):
+            if folder in ONLY and not path.name.endswith(("_test.cpp", "_test.h")):
                 if other not in ONLY[folder] and target not in ONLY[folder]:
                     yield f"{where}: {folder}/ may not include {target}"
             elif ORDER.index(other) > ORDER.index(folder) or (folder, other) in NEVER:
                 yield f"{where}: {folder}/ may not include {target}"
         else:
             for pattern, allowed in LIBRARIES.items():
-                if re.match(pattern, target) and folder not in allowed and not path.name.endswith("_test.cpp"):
+                if re.match(pattern, target) and folder not in allowed and not path.name.endswith(("_test.cpp", "_test.h")):
                     yield f"{where}: <{target}> belongs in {', '.join(sorted(allowed))}/ only"
 
 

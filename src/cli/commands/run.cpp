@@ -48,8 +48,8 @@ Task<int> submit_and_follow(Executor executor, const ClusterPaths& paths, std::s
   if (!connection) co_return report(connection.error(), kFailed);
   auto& client = *connection->client;
   Json experiment = experiment::experiment_of(manifest, name, ns);
-  experiment.at("metadata").as_object()["annotations"] = JsonObject{
-      {experiment::kWorkDirectoryAnnotation, std::filesystem::current_path().string()}};
+  experiment.at("metadata").as_object()["annotations"] =
+      JsonObject{{experiment::kWorkDirectoryAnnotation, std::filesystem::current_path().string()}};
   const auto created = co_await client.create(kube::kinds::kExperiment, std::move(experiment));
   if (!created) co_return report(created.error(), kFailed);
 

@@ -80,13 +80,12 @@ INSTANTIATE_TEST_SUITE_P(
             "NoWorkers", "count: 2", "count: 0",
             "m.yaml:9:7: spec.types.worker.count: Invalid value: \"0\": at least 1 worker must be "
             "set"},
-        Wrong{
-            "NegativeCount", "count: 2", "count: -1",
-            "m.yaml:9:7: spec.types.worker.count: Invalid value: \"-1\": must be greater than or "
-            "equal to 0\n"
-            "m.yaml:9:7: spec.types.worker.count: Invalid value: \"-1\": at least 1 worker must "
-            "be "
-            "set"},
+        Wrong{"NegativeCount", "count: 2", "count: -1",
+              "m.yaml:9:7: spec.types.worker.count: Invalid value: \"-1\": must be greater than or "
+              "equal to 0\n"
+              "m.yaml:9:7: spec.types.worker.count: Invalid value: \"-1\": at least 1 worker must "
+              "be "
+              "set"},
         Wrong{"QuotedCount", "count: 2", "count: \"2\"",
               "m.yaml:9:7: spec.types.worker.count: Invalid value: \"2\": must be an integer\n"
               "  found    \"2\"\n"

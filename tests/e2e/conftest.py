@@ -1,0 +1,18 @@
+import pathlib
+import tempfile
+
+import pytest
+
+from .grapnel import Grapnel
+
+
+@pytest.fixture(scope="module")
+def grapnel():
+    """The program with a laptop cluster that is taken down afterwards."""
+    with tempfile.TemporaryDirectory(prefix="grapnel-e2e-") as folder:
+        program = Grapnel(pathlib.Path(folder))
+        yield program
+        down = program("down")
+        assert down.returncode == 0, down.stderr + program.cluster_log()
+        log = program.cluster_log()
+        assert "ERROR: AddressSanitizer" not in log and "runtime error:" not in log, log[-5000:]

@@ -1,0 +1,30 @@
+"""The program under test, called as a user calls it."""
+
+import os
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("GRAPNEL", str(ROOT / "build" / "asan" / "grapnel"))
+
+
+class Grapnel:
+    """Runs commands with a state directory of their own, so that nothing of the user's is touched."""
+
+    def __init__(self, state: pathlib.Path):
+        self.state = state
+        self.environment = {**os.environ, "XDG_STATE_HOME": str(state)}
+
+    def __call__(self, *arguments, timeout=120, cwd=ROOT, input=None):
+        """The finished process, with its output as text."""
+        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=cwd, input=input, timeout=timeout,
+                              env=self.environment, capture_output=True, text=True)
+
+    def start(self, *arguments, log: pathlib.Path):
+        """A process that goes on; the caller ends it."""
+        return subprocess.Popen([PROGRAM, *map(str, arguments)], cwd=ROOT, env=self.environment,
+                                stdout=log.open("w"), stderr=subprocess.STDOUT)
+
+    def cluster_log(self, name="default") -> str:
+        path = self.state / "grapnel" / name / "log"
+        return path.read_text() if path.exists() else ""

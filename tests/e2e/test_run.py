@@ -1,0 +1,121 @@
+"""`grapnel run`: a manifest on a laptop cluster, with real processes."""
+
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+from kube.programs import Programs
+
+from .grapnel import ROOT, Grapnel
+
+EXAMPLE = ROOT / "examples" / "two-processes" / "manifest.yaml"
+
+
+def manifest(tmp_path: pathlib.Path, command: str, operator="pytorch", extra="") -> pathlib.Path:
+    path = tmp_path / "manifest.yaml"
+    path.write_text(f"""kind: AIchorManifest
+apiVersion: 0.2.3
+spec:
+  operator: {operator}
+  command: {json.dumps(command)}
+{extra}
+  types:
+    worker:
+      count: 2
+      resources: {{cpus: 0.1, ramRatio: 1}}
+""")
+    return path
+
+
+def test_two_processes_find_each_other_by_name(grapnel):
+    ran = grapnel("run", EXAMPLE)
+    assert ran.returncode == 0, ran.stdout + ran.stderr + grapnel.cluster_log()
+    lines = sorted(ran.stdout.splitlines())
+    assert [line.split(" on ")[0] for line in lines] == ["worker-0 | rank 0 of 2", "worker-1 | rank 1 of 2"]
+    assert all(line.endswith("the ranks add up to 1") for line in lines)
+    assert "Succeeded (all processes ended well)" in ran.stderr
+
+
+def test_the_exit_code_is_that_of_the_process_that_failed(grapnel, tmp_path):
+    ran = grapnel("run", manifest(tmp_path, "[ $RANK = 0 ] || exit 7; sleep 60"))
+    assert ran.returncode == 7, ran.stdout + ran.stderr
+    assert "Failed (worker 1 ended with code 7)" in ran.stderr
+
+
+def test_each_process_is_told_its_role(grapnel, tmp_path):
+    ran = grapnel("run", "--name", "roles",
+                  manifest(tmp_path, "echo $RANK of $WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT"))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    address = "roles-worker-0-0.roles:23456"
+    assert sorted(ran.stdout.splitlines()) == [f"worker-0 | 0 of 2 at {address}",
+                                               f"worker-1 | 1 of 2 at {address}"]
+
+
+def test_a_time_out_ends_the_experiment(grapnel, tmp_path):
+    ran = grapnel("run", manifest(tmp_path, "sleep 60", extra="  timeout: 2s"))
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "Failed (ran longer than its time-out of 2s)" in ran.stderr
+
+
+def test_a_failed_experiment_is_tried_again_when_asked(grapnel, tmp_path):
+    marker = tmp_path / "tried"
+    command = f"if [ $RANK = 1 ] && [ ! -e {marker} ]; then touch {marker}; exit 3; fi; echo done"
+    ran = grapnel("run", manifest(tmp_path, command, extra="  backoffLimit: 1"))
+    assert ran.returncode == 0, ran.stdout + ran.stderr + grapnel.cluster_log()
+
+
+@pytest.mark.parametrize("change, expected", [
+    (("worker:", "Worker:"), "spec.types.Worker: unknown type for operator 'pytorch'"),
+    (("count: 2", "count: two"), "spec.types.worker.count: Invalid value: \"two\": must be an integer"),
+    (("kind: AIchorManifest", "kind: ["), "manifest.yaml:"),
+])
+def test_a_wrong_manifest_changes_nothing(grapnel, tmp_path, change, expected):
+    path = manifest(tmp_path, "true")
+    path.write_text(path.read_text().replace(*change))
+    ran = grapnel("run", path)
+    assert ran.returncode == 2
+    assert expected in ran.stderr
+    assert ran.stdout == ""
+
+
+def test_kubectl_sees_the_experiment_and_what_it_became(grapnel, kube_programs, tmp_path):
+    ran = grapnel("run", "--name", "seen", manifest(tmp_path, "echo hello"))
+    assert ran.returncode == 0, ran.stderr
+    env = grapnel("env").stdout.split("=", 1)[1].strip()
+
+    def kubectl(*arguments):
+        return subprocess.run([Programs().path("kubectl"), "--kubeconfig", env, *arguments],
+                              capture_output=True, text=True, timeout=60)
+
+    for kind in ("experiment", "jobset", "job"):
+        names = kubectl("get", kind, "-o", "name").stdout
+        assert "seen" in names, kind
+    logs = kubectl("logs", "-l", "grapnel.dev/experiment=seen")
+    assert logs.stdout == "hello\nhello\n", logs.stderr
+    assert kubectl("delete", "experiment", "seen", "--timeout=30s").returncode == 0
+    for kind in ("jobset", "job", "pod", "service"):
+        gone = kubectl("wait", "--for=delete", kind, "-l", "jobset.sigs.k8s.io/jobset-name=seen",
+                       "--timeout=30s")
+        assert gone.returncode == 0, (kind, gone.stderr)
+
+
+def test_down_leaves_no_process_and_no_mount(tmp_path):
+    program = Grapnel(tmp_path)
+    ran = program("run", "--cluster", "short", EXAMPLE)
+    assert ran.returncode == 0, ran.stderr
+    assert program("status", "--name", "short").returncode == 0
+    assert program("down", "--name", "short").returncode == 0
+    assert program("status", "--name", "short").returncode == 1
+    assert str(tmp_path) not in pathlib.Path("/proc/self/mountinfo").read_text()
+    left = [p for p in pathlib.Path("/proc").glob("[0-9]*/cmdline")
+            if str(tmp_path).encode() in _read(p)]
+    assert left == []
+
+
+def _read(path: pathlib.Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""  # it ended meanwhile
