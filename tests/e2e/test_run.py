@@ -3,6 +3,7 @@
 import json
 import pathlib
 import subprocess
+import time
 
 import pytest
 
@@ -60,8 +61,10 @@ def test_a_time_out_ends_the_experiment(grapnel, tmp_path):
 
 
 def test_a_failed_experiment_is_tried_again_when_asked(grapnel, tmp_path):
-    marker = tmp_path / "tried"
-    command = f"if [ $RANK = 1 ] && [ ! -e {marker} ]; then touch {marker}; exit 3; fi; echo done"
+    # The first try starts before this moment and fails at it; the second starts after it.
+    moment = int(time.time()) + 5
+    command = (f"if [ $RANK = 1 ] && [ $(date +%s) -lt {moment} ]; then "
+               f"while [ $(date +%s) -lt {moment} ]; do sleep 0.1; done; exit 3; fi; echo done")
     ran = grapnel("run", manifest(tmp_path, command, extra="  backoffLimit: 1"))
     assert ran.returncode == 0, ran.stdout + ran.stderr + grapnel.cluster_log()
 
