@@ -32,10 +32,12 @@ struct ExecPluginTest : LoopTest {
                         .clock = &clock,
                         .run = [this](Command command) { return fake(std::move(command)); }};
 
+  Duration length = milliseconds(20);  // of a run
+
   Task<Result<Finished>> fake(Command command) {
     ++runs;
     last = std::move(command);
-    co_await system_clock().sleep(milliseconds(20));
+    co_await system_clock().sleep(length);
     co_return next;
   }
   std::unique_ptr<TokenSource> source() { return token_from_plugin(executor, options); }
@@ -124,6 +126,7 @@ TEST_F(ExecPluginTest, RunsOnceForAllWhoAskAtTheSameTime) {
 }
 
 TEST_F(ExecPluginTest, WhenTheRunnerIsCancelledAnotherTakesOver) {
+  length = seconds(1);  // sure to be under way still when it is cancelled, on a busy machine too
   const auto tokens = source();
   Result<std::string> second = fail(Reason::kUnknown, "none");
   auto ask = [](TokenSource& s, Result<std::string>* out) -> Task<> {
