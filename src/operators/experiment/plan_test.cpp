@@ -25,7 +25,7 @@ struct Case {
   std::string child;                // status of the JobSet; "": there is none
   std::string child_owner = "u-e";  // uid of its controller
   bool child_suspended = false;
-  std::vector<std::string> pods;  // status of each
+  std::vector<std::string> pods;  // status of each; "deleting" in it: deletion was asked for
   // Expected.
   std::vector<std::string> writes;
   std::string phase;
@@ -64,6 +64,9 @@ TEST_P(ExperimentPlan, Answers) {
     pod.at("metadata").as_object()["name"] = "p" + rank;
     pod.at("metadata").at("labels").as_object()[kRankLabel] = rank;
     pod.as_object()["status"] = json(status);
+    if (find(pod.at("status"), "deleting") != nullptr) {
+      pod.at("metadata").as_object()["deletionTimestamp"] = "2026-01-01T00:09:00Z";
+    }
     pods.push_back(api::decode_pod(pod, {}).value());
     observed.pods.push_back(&pods.back());
   }
@@ -146,6 +149,16 @@ INSTANTIATE_TEST_SUITE_P(
              .phase = "Failed",
              .message = "worker 1 ended with code 3",
              .exit_code = 3},
+        Case{.name = "DoesNotBlameAProcessThatWasStopped",
+             .child = R"({"conditions":[{"type":"Failed","status":"True","reason":"FailedJobs",
+                 "message":"m","lastTransitionTime":"2026-01-01T00:00:00Z"}]})",
+             .pods = {R"({"phase":"Failed","deleting":true,"containerStatuses":[{"name":"worker",
+                          "state":{"terminated":{"exitCode":143,"reason":"Error"}}}]})",
+                      R"({"phase":"Failed","containerStatuses":[{"name":"worker","state":
+                          {"terminated":{"exitCode":7,"reason":"Error"}}}]})"},
+             .phase = "Failed",
+             .message = "worker 1 ended with code 7",
+             .exit_code = 7},
         Case{.name = "SaysThatTimeWasUp",
              .spec_patch = R"({"timeout":"20s"})",
              .child = R"({"conditions":[{"type":"Failed","status":"True",

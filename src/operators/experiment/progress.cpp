@@ -47,6 +47,18 @@ const api::ContainerStatus* failed_container(const Pod& pod) {
   return found == pod.containers.end() ? nullptr : &*found;
 }
 
+// The pod whose failure ended the experiment. Those that are being deleted were stopped because of
+// it.
+const Pod* first_failed(const std::vector<const Pod*>& pods) {
+  const Pod* found = nullptr;
+  for (const auto* pod : pods) {
+    if (pod->phase != Pod::Phase::kFailed || failed_container(*pod) == nullptr) continue;
+    if (!pod->meta.is_being_deleted()) return pod;
+    if (found == nullptr) found = pod;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<api::ComponentStatus> components_of(const Observed& o) {
@@ -93,10 +105,8 @@ Outcome failure_of(const Observed& o, const api::Condition& failed) {
             fmt::format("ran longer than its time-out of {}",
                         limit ? format_age(*limit) : std::string("?"))};
   }
-  for (const auto* pod : o.pods) {
-    if (pod->phase != Pod::Phase::kFailed) continue;
+  if (const auto* pod = first_failed(o.pods)) {
     const auto* container = failed_container(*pod);
-    if (container == nullptr) continue;
     std::string message = fmt::format("{} ended with code {}", name_of(*pod), container->exit_code);
     if (!container->reason.empty() && container->reason.view() != "Error") {
       message += fmt::format(" ({})", container->reason.view());
