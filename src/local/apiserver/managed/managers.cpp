@@ -126,7 +126,7 @@ void set_managers(JsonObject& object, std::vector<Manager> managers) {
     return;
   }
   // Applies first, then by time.
-  std::stable_sort(managers.begin(), managers.end(), [](const Manager& a, const Manager& b) {
+  std::sort(managers.begin(), managers.end(), [](const Manager& a, const Manager& b) {
     return std::tuple(!a.applied, a.time, a.name, a.api_version, a.subresource) <
            std::tuple(!b.applied, b.time, b.name, b.api_version, b.subresource);
   });
