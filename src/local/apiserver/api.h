@@ -56,8 +56,13 @@ struct Reply {
 
 // The request's body as JSON, whatever format it came in; {} when there is none.
 Answer<Json> decode_body(const Call& call);
-// The object of a create or update: of the right kind and version.
-Answer<Json> decode_object(const Call& call);
+// The object of a create or update: of the right kind and version, its fields checked.
+Answer<Json> decode_object(Call& call);
+// Fields the kind does not know are taken out, and refused or warned of as the request asks. A
+// value of the wrong type is an error.
+Answer<> check_fields(Call& call, Json& object);
+// Who writes: the fieldManager parameter, or the first word of the User-Agent.
+std::string manager_name(const Call& call);
 
 // The bytes of a stored object as this type and form show it.
 std::string encode_object(const Api& api, const Call& call, const Object& object);

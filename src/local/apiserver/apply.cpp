@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "document/patch.h"
+#include "local/apiserver/managed/managers.h"
 #include "local/apiserver/metadata.h"
 #include "local/apiserver/write.h"
 
@@ -21,19 +21,25 @@ Task<Answer<Reply>> apply_object(Api& api, Call& call) {
   JsonObject& meta = ensure_object(object->as_object(), "metadata");
   meta["name"] = call.info.name;
   if (type->namespaced) meta["namespace"] = call.info.ns;
-  Edit edit{.make = [&object, type](const Json& current) -> Answer<Json> {
-              Json next = current;
-              if (type->custom) {
-                apply_merge_patch(next, *object);
-                return next;
-              }
-              auto merged = apply_strategic_merge_patch(next, *object, type->kind);
-              if (!merged) return Refusal(bad_request(merged.error().message));
-              return next;
+  const Writer writer{
+      .manager = call.field_manager, .subresource = call.info.subresource, .now = api.clock.now()};
+  const std::string_view forced = call.query("force");
+  const bool force = forced == "true" || forced == "1";
+  Edit edit{.make = [&](const Json& current) -> Answer<Json> {
+              return apply_config(current, *object, *type, writer, force);
             },
-            .subresource = call.info.subresource};
+            .subresource = call.info.subresource,
+            .applied = true};
   if (call.info.subresource.empty()) {
-    edit.make_new = [&object]() -> Answer<Json> { return *object; };
+    edit.make_new = [&]() -> Answer<Json> {
+      if (const std::string_view uid = meta_text(*object, "uid"); !uid.empty()) {
+        return Refusal(conflict(call.what(), call.info.name,
+                                fmt::format("uid mismatch: the provided object specified uid {}, "
+                                            "and no existing object was found",
+                                            uid)));
+      }
+      return apply_config(Json(), *object, *type, writer, force);
+    };
   }
   auto written = co_await write_change(api, call, call.info.ns, call.info.name, std::move(edit));
   if (!written) co_return Refusal(written.error());

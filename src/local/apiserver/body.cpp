@@ -5,7 +5,11 @@
 #include "base/strings.h"
 #include "document/yaml.h"
 #include "local/apiserver/api.h"
+#include "local/apiserver/crd.h"
+#include "local/apiserver/schema.h"
 #include "local/apiserver/table.h"
+#include "local/apiserver/types/conform.h"
+#include "local/apiserver/types/protobuf.h"
 #include "local/apiserver/write.h"
 
 namespace grapnel::local {
@@ -36,10 +40,63 @@ Answer<Json> decode_body(const Call& call) {
     if (documents->empty()) return Json(JsonObject());
     return std::move(documents->front().value);
   }
+  if (type == "application/vnd.kubernetes.protobuf" && (!call.type || !call.type->custom)) {
+    auto json = decode_protobuf(body);
+    if (!json) return Refusal(bad_request(json.error().message));
+    return std::move(*json);
+  }
   return Refusal(unsupported_media_type(kAcceptedMedia));
 }
 
-Answer<Json> decode_object(const Call& call) {
+std::string manager_name(const Call& call) {
+  if (!call.field_manager.empty() || call.request == nullptr) return call.field_manager;
+  const std::string_view agent = call.request->headers.get("user-agent");
+  std::string name;
+  for (const char c : agent.substr(0, agent.find('/'))) {
+    if (static_cast<unsigned char>(c) < 0x20 || name.size() >= 128) break;
+    name.push_back(c);
+  }
+  return name.empty() ? "unknown" : name;
+}
+
+Answer<> check_fields(Call& call, Json& object) {
+  const ResourceType& type = *call.type;
+  std::vector<std::string> unknown;
+  std::string wrong;
+  if (type.custom) {
+    if (type.custom->schema.is_object()) unknown = prune(type.custom->schema, object);
+  } else if (const TypeInfo* shape = type_of_kind(type.group, type.version, type.kind)) {
+    auto found = conform(*shape, object.as_object());
+    if (found) {
+      unknown = std::move(*found);
+    } else {
+      wrong = found.error().message;
+    }
+  }
+  if (wrong.empty() && !unknown.empty()) {
+    std::vector<std::string> complaints;
+    for (const std::string& path : unknown) {
+      complaints.push_back(fmt::format("unknown field {}", quoted(path)));
+    }
+    if (call.field_validation == "Strict") {
+      wrong = fmt::format("strict decoding error: {}", fmt::join(complaints, ", "));
+    } else if (call.field_validation != "Ignore") {
+      call.warnings.insert(call.warnings.end(), complaints.begin(), complaints.end());
+    }
+  }
+  if (wrong.empty()) return {};
+  if (call.info.verb == "patch") {
+    return Refusal(invalid(
+        "", "", "",
+        {Cause{.field = "patch",
+               .message = fmt::format("Invalid value: {}: {}", quoted(to_text(object)), wrong),
+               .reason = "FieldValueInvalid"}}));
+  }
+  return Refusal(bad_request(fmt::format("{} in version {} cannot be handled as a {}: {}",
+                                         type.kind, quoted(type.version), type.kind, wrong)));
+}
+
+Answer<Json> decode_object(Call& call) {
   auto decoded = decode_body(call);
   if (!decoded) {
     if (decoded.error().code != 400) return decoded;
@@ -71,6 +128,7 @@ Answer<Json> decode_object(const Call& call) {
   }
   fields["apiVersion"] = call.type->api_version();
   fields["kind"] = call.type->kind;
+  if (auto checked = check_fields(call, object); !checked) return Refusal(checked.error());
   return object;
 }
 

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "local/apiserver/fields.h"
 #include "local/apiserver/kinds/kinds.h"
+#include "local/apiserver/schema.h"
 
 namespace grapnel::local {
 namespace {
@@ -179,16 +180,12 @@ void validate_definition(const Json& definition, FieldErrors& errors) {
   }
 }
 
-void custom_complete(const CustomVersion& version, JsonObject& object, FieldErrors& errors) {
-  (void)version;
-  (void)object;
-  (void)errors;
+void custom_defaults(const CustomVersion& version, Json& object) {
+  if (version.schema.is_object()) fill_defaults(version.schema, object);
 }
 
 void custom_validate(const CustomVersion& version, const Json& object, FieldErrors& errors) {
-  (void)version;
-  (void)object;
-  (void)errors;
+  if (version.schema.is_object()) validate_schema(version.schema, object, errors);
 }
 
 }  // namespace grapnel::local

@@ -39,8 +39,7 @@ std::vector<TypePtr> types_of_definition(const Json& definition);
 void complete_definition(JsonObject& definition, Time now);
 void validate_definition(const Json& definition, FieldErrors& errors);
 
-// Prunes what the schema does not know and fills in its defaults.
-void custom_complete(const CustomVersion& version, JsonObject& object, FieldErrors& errors);
+void custom_defaults(const CustomVersion& version, Json& object);
 void custom_validate(const CustomVersion& version, const Json& object, FieldErrors& errors);
 
 }  // namespace grapnel::local

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "base/strings.h"
@@ -219,28 +220,46 @@ void validate_metadata_update(const Json& object, const Json& old, FieldErrors& 
   }
 }
 
-bool same_content(const Json& a, const Json& b) {
+namespace {
+
+// Members that are not skipped are there in both and equal.
+bool equal_members(const JsonObject& a, const JsonObject& b,
+                   const std::function<bool(std::string_view)>& skip) {
+  for (const auto& entry : a) {
+    if (skip(entry.key())) continue;
+    const Json* other = b.if_contains(entry.key());
+    if (other == nullptr || !equal(entry.value(), *other)) return false;
+  }
+  return std::all_of(b.begin(), b.end(), [&](const auto& entry) {
+    return skip(entry.key()) || a.contains(entry.key());
+  });
+}
+
+bool equal_objects(const Json& a, const Json& b,
+                   const std::function<bool(std::string_view)>& skip_meta) {
   const JsonObject* left = a.if_object();
   const JsonObject* right = b.if_object();
-  if (left == nullptr || right == nullptr || left->size() != right->size()) return false;
-  for (const auto& entry : *left) {
-    const Json* other = right->if_contains(entry.key());
-    if (other == nullptr) return false;
-    if (entry.key() != "metadata") {
-      if (!equal(entry.value(), *other)) return false;
-      continue;
-    }
-    Json x = entry.value();
-    Json y = *other;
-    for (Json* side : {&x, &y}) {
-      if (JsonObject* meta = side->if_object()) {
-        meta->erase("resourceVersion");
-        meta->erase("managedFields");
-      }
-    }
-    if (!equal(x, y)) return false;
+  if (left == nullptr || right == nullptr) return false;
+  const Json* left_meta = left->if_contains("metadata");
+  const Json* right_meta = right->if_contains("metadata");
+  if (left_meta == nullptr || right_meta == nullptr || !left_meta->is_object() ||
+      !right_meta->is_object()) {
+    return equal(a, b);
   }
-  return true;
+  return equal_members(*left, *right, [](std::string_view key) { return key == "metadata"; }) &&
+         equal_members(left_meta->get_object(), right_meta->get_object(), skip_meta);
+}
+
+}  // namespace
+
+bool same_content(const Json& a, const Json& b) {
+  return equal_objects(a, b, [](std::string_view key) {
+    return key == "resourceVersion" || key == "managedFields";
+  });
+}
+
+bool equal_but_version(const Json& a, const Json& b) {
+  return equal_objects(a, b, [](std::string_view key) { return key == "resourceVersion"; });
 }
 
 bool spec_changed(const JsonObject& now, const Json& old, bool status_counts) {

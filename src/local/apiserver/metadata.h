@@ -33,6 +33,8 @@ void validate_metadata_update(const Json& object, const Json& old, FieldErrors& 
 
 // Same but for metadata.resourceVersion and managedFields.
 bool same_content(const Json& a, const Json& b);
+// Same but for metadata.resourceVersion.
+bool equal_but_version(const Json& a, const Json& b);
 // Whether anything changed that counts for metadata.generation.
 bool spec_changed(const JsonObject& now, const Json& old, bool status_counts);
 

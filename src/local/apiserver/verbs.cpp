@@ -149,6 +149,10 @@ Task<Answer<Reply>> patch_object(Api& api, Call& call) {
   Edit edit{.make = [&patch, &call](const Json& current) -> Answer<Json> {
               auto next = (*patch)(current);
               if (!next) return next;
+              if (!next->is_object()) {
+                return Refusal(bad_request("the patch leaves no object"));
+              }
+              if (auto known = check_fields(call, *next); !known) return Refusal(known.error());
               // The identity in the path holds, whatever the patch says.
               if (auto same = match_name(call, *next); !same) return Refusal(same.error());
               if (auto same = match_namespace(call, *next); !same) return Refusal(same.error());

@@ -8,6 +8,7 @@
 #include "local/apiserver/crd.h"
 #include "local/apiserver/fields.h"
 #include "local/apiserver/kinds/kinds.h"
+#include "local/apiserver/managed/managers.h"
 #include "local/apiserver/metadata.h"
 
 namespace grapnel::local {
@@ -78,14 +79,19 @@ void first_status(JsonObject& object, const ResourceType& type) {
   }
 }
 
-Answer<> complete_new(Api& api, Call& call, JsonObject& object, FieldErrors& errors) {
+Writer writer_of(const Api& api, const Call& call, const std::string& subresource) {
+  return {.manager = manager_name(call), .subresource = subresource, .now = api.clock.now()};
+}
+
+void complete_new(Api& api, Call& call, Json& object, bool applied) {
   const ResourceType& type = *call.type;
-  if (type.set_defaults != nullptr) type.set_defaults(object);
-  first_status(object, type);
-  if (type.prepare_create != nullptr) type.prepare_create(object);
-  if (type.custom) custom_complete(*type.custom, object, errors);
-  if (type.kind == "CustomResourceDefinition") complete_definition(object, api.clock.now());
-  return {};
+  JsonObject& fields = object.as_object();
+  if (type.set_defaults != nullptr) type.set_defaults(fields);
+  if (type.custom) custom_defaults(*type.custom, object);
+  if (!applied) record_update(object, Json(), type, writer_of(api, call, ""));
+  first_status(fields, type);
+  if (type.prepare_create != nullptr) type.prepare_create(fields);
+  if (type.kind == "CustomResourceDefinition") complete_definition(fields, api.clock.now());
 }
 
 void validate_new(Api& api, Call& call, JsonObject& object, FieldErrors& errors) {
@@ -188,8 +194,9 @@ Answer<Json> complete_change(Api& api, Call& call, Json object, const Json& old,
   keep_other_parts(fields, old, type, edit.subresource);
   keep_old_metadata(fields, old);
   FieldErrors errors;
-  if (type.custom) custom_complete(*type.custom, fields, errors);
+  if (type.custom) custom_defaults(*type.custom, object);
   if (type.set_defaults != nullptr) type.set_defaults(fields);
+  if (!edit.applied) record_update(object, old, type, writer_of(api, call, edit.subresource));
   if (type.prepare_update != nullptr && edit.subresource.empty()) {
     type.prepare_update(fields, old);
   }
@@ -243,7 +250,7 @@ Json stored_as(const ResourceType& type, Json object) {
   return object;
 }
 
-Task<Answer<Written>> write_new(Api& api, Call& call, std::string ns, Json object) {
+Task<Answer<Written>> write_new(Api& api, Call& call, std::string ns, Json object, bool applied) {
   const TypePtr type = call.type;
   if (!object.is_object()) co_return Refusal(bad_request("the object is not a JSON object"));
   if (!meta_text(object, "resourceVersion").empty()) {
@@ -258,9 +265,9 @@ Task<Answer<Written>> write_new(Api& api, Call& call, std::string ns, Json objec
   if (given.empty() && !base.empty()) {
     ensure_object(fields, "metadata")["name"] = generate_name(base, api.random);
   }
-  FieldErrors errors;
-  if (auto done = complete_new(api, call, fields, errors); !done) co_return Refusal(done.error());
+  complete_new(api, call, object, applied);
   tidy_metadata(fields);
+  FieldErrors errors;
   object = in_order(std::move(object), *type);
   validate_new(api, call, object.as_object(), errors);
   std::string name(meta_text(object, "name"));
@@ -297,7 +304,7 @@ Task<Answer<Written>> write_change(Api& api, Call& call, std::string ns, std::st
     if (!edit.make_new) co_return Refusal(not_found(call.what(), name));
     auto fresh = edit.make_new();
     if (!fresh) co_return Refusal(fresh.error());
-    co_return co_await write_new(api, call, std::move(ns), std::move(*fresh));
+    co_return co_await write_new(api, call, std::move(ns), std::move(*fresh), edit.applied);
   }
   const Json old = object_as(*type, *stored);
   auto made = edit.make(old);
@@ -312,7 +319,7 @@ Task<Answer<Written>> write_change(Api& api, Call& call, std::string ns, std::st
     if (!ended) co_return Refusal(ended.error());
     co_return Written{.object = *ended};
   }
-  if (same_content(*object, old)) co_return Written{.object = stored, .unchanged = true};
+  if (equal_but_version(*object, old)) co_return Written{.object = stored, .unchanged = true};
   if (call.dry_run) {
     co_return Written{.object = dry_object(*type, key, stored->version, std::move(*object))};
   }

@@ -15,7 +15,9 @@ struct Written {
 };
 
 // A new object. The namespace must be there and the name free.
-Task<Answer<Written>> write_new(Api& api, Call& call, std::string ns, Json object);
+// `applied`: it carries its managers already.
+Task<Answer<Written>> write_new(Api& api, Call& call, std::string ns, Json object,
+                                bool applied = false);
 
 struct Edit {
   // The new state, from the current one. Called when no other write is under way.
@@ -26,6 +28,8 @@ struct Edit {
   std::string subresource;
   // The new state names no version and the kind does not allow that (a plain PUT).
   bool needs_version = false;
+  // The new state carries its managers already (server-side apply).
+  bool applied = false;
 };
 Task<Answer<Written>> write_change(Api& api, Call& call, std::string ns, std::string name,
                                    Edit edit);

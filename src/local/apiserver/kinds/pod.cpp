@@ -77,20 +77,6 @@ void limits_become_requests(JsonObject& container) {
   for (const auto& [name, value] : copy) set_default(requests, name, value);
 }
 
-void canonical_quantities(JsonObject& container) {
-  JsonObject* resources = object_at(container, "resources");
-  if (resources == nullptr) return;
-  for (const char* part : {"limits", "requests"}) {
-    JsonObject* list = object_at(*resources, part);
-    if (list == nullptr) continue;
-    for (auto& entry : *list) {
-      Json& value = entry.value();
-      const std::string text = value.is_string() ? std::string(string_or(&value)) : to_text(value);
-      if (const auto quantity = Quantity::parse(text)) value = quantity->text();
-    }
-  }
-}
-
 void env_defaults(JsonObject& container) {
   JsonArray* env = array_at(container, "env");
   if (env == nullptr) return;
@@ -119,7 +105,6 @@ void container_defaults(JsonObject& container) {
   hook_defaults(container, "postStart");
   hook_defaults(container, "preStop");
   env_defaults(container);
-  canonical_quantities(container);
 }
 
 void projected_defaults(JsonObject& projected) {

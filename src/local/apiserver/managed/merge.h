@@ -1,0 +1,27 @@
+// Objects and their field sets: what an object holds, what differs between two, one laid over the
+// other, and taking out what its last owner dropped.
+#pragma once
+
+#include "document/json.h"
+#include "local/apiserver/managed/field_set.h"
+#include "local/apiserver/managed/merge_type.h"
+
+namespace grapnel::local {
+
+FieldSet fields_of(const Json& object, const MergeType& type);
+
+struct Difference {
+  FieldSet added;
+  FieldSet modified;
+  FieldSet removed;
+};
+Difference compare(const Json& before, const Json& after, const MergeType& type);
+
+// `config` laid over `live`: maps and keyed lists merge, all else is replaced.
+Json merge(const Json& live, const Json& config, const MergeType& type);
+
+// Takes out what `last` holds and `managed` does not.
+void drop_unowned(Json& object, const MergeType& type, const FieldSet& last,
+                  const FieldSet& managed);
+
+}  // namespace grapnel::local

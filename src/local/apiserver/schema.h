@@ -1,0 +1,18 @@
+// The structural schema of a custom resource: prunes, fills in defaults and validates, each one
+// pass over the object.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "document/json.h"
+#include "local/apiserver/status.h"
+
+namespace grapnel::local {
+
+// Takes out what the schema does not know; the paths of what went.
+std::vector<std::string> prune(const Json& schema, Json& object);
+void fill_defaults(const Json& schema, Json& object);
+void validate_schema(const Json& schema, const Json& object, FieldErrors& errors);
+
+}  // namespace grapnel::local

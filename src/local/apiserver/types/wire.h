@@ -1,0 +1,33 @@
+// The protobuf wire format: tags, varints and lengths, nothing more.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace grapnel::local {
+
+struct WireField {
+  uint32_t number = 0;
+  enum class Type : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 } type{};
+  uint64_t value = 0;      // kVarint, kFixed64, kFixed32
+  std::string_view bytes;  // kBytes
+};
+
+class WireReader {
+ public:
+  explicit WireReader(std::string_view bytes) : rest_(bytes) {}
+  // Nothing at the end, and when the bytes are broken: ok() tells the two apart.
+  std::optional<WireField> next();
+  bool ok() const { return ok_; }
+  // A varint, for packed lists.
+  std::optional<uint64_t> varint();
+  bool at_end() const { return rest_.empty(); }
+
+ private:
+  std::optional<WireField> broken();
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+}  // namespace grapnel::local

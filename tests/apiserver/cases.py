@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+"""Text cases for API servers: requests, and the answers a real kube-apiserver gave.
+
+    == a name is taken once                     a case, in a namespace of its own
+    > POST /api/v1/namespaces/NS/configmaps     a request; NS is the case's namespace
+    : Content-Type: application/json            a header (this one is the default for bodies)
+    | {"metadata": {"name": "a"}}               the body; several such lines are one
+    ? metadata.name, data                       compare only these parts of the answer
+    < 201                                       the answer: code, warnings, body
+    < {"metadata": {"name": "a"}}
+
+A body or path may use what an earlier answer of the case held: ${1.metadata.resourceVersion} is that
+field of the first answer. What differs from run to run (uids, times, versions) is masked, and so are
+nulls and managedFields, unless `?` names them. An answer of several lines (a watch) has a line for each.
+WAIT instead of a method asks until the path is served.
+
+usage: cases.py record FILE…        asks a real kube-apiserver and writes its answers into the files
+       cases.py run URL FILE…       runs them against a server that takes plain HTTP or a token in $TOKEN
+"""
+
+import json
+import os
+import pathlib
+import re
+import ssl
+import sys
+import time
+import urllib.error
+import urllib.request
+
+FOLDER = pathlib.Path(__file__).parent / "cases"
+MASKED = {"uid": "UID", "resourceVersion": "VERSION", "creationTimestamp": "TIME", "deletionTimestamp": "TIME",
+          "lastTransitionTime": "TIME", "time": "TIME", "controller-uid": "UID",
+          "batch.kubernetes.io/controller-uid": "UID", "clusterIP": "IP", "continue": "TOKEN"}
+UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+
+
+class Step:
+    def __init__(self, method, path):
+        self.method, self.path = method, path
+        self.headers, self.body, self.only, self.expected = {}, [], None, []
+
+
+class Case:
+    def __init__(self, title):
+        self.title, self.steps = title, []
+
+
+class Answer:
+    def __init__(self, code, warnings, text):
+        self.code, self.warnings, self.text = code, warnings, text
+        try:
+            self.documents = [json.loads(line) for line in text.split("\n") if line.strip()]
+        except ValueError:
+            try:
+                self.documents = [json.loads(text)]
+            except ValueError:
+                self.documents = None
+
+
+def read_cases(path):
+    """(lines before the first case, cases)"""
+    head, cases, step = [], [], None
+    for line in path.read_text().splitlines():
+        if line.startswith("== "):
+            cases.append(Case(line[3:]))
+        elif not cases:
+            head.append(line)
+        elif line.startswith("> "):
+            step = Step(*line[2:].split(" ", 1))
+            cases[-1].steps.append(step)
+        elif line.startswith(": "):
+            name, _, value = line[2:].partition(": ")
+            step.headers[name] = value
+        elif line.startswith("| "):
+            step.body.append(line[2:])
+        elif line.startswith("? "):
+            step.only = [part.strip() for part in line[2:].split(",")]
+        elif line.startswith("< "):
+            step.expected.append(line[2:])
+        elif line.startswith("# ") or not line.strip():
+            continue
+        else:
+            raise SystemExit(f"{path}: not understood: {line}")
+    return head, cases
+
+
+def write_cases(path, head, cases):
+    out = list(head)
+    while out and not out[-1].strip():
+        out.pop()
+    for case in cases:
+        out += ["", f"== {case.title}"]
+        for step in case.steps:
+            out.append(f"> {step.method} {step.path}")
+            out += [f": {name}: {value}" for name, value in step.headers.items()]
+            out += [f"| {line}" for line in step.body]
+            if step.only is not None:
+                out.append("? " + ", ".join(step.only))
+            out += [f"< {line}" for line in step.expected]
+    path.write_text("\n".join(out).lstrip("\n") + "\n")
+
+
+class Server:
+    """An API server to ask."""
+
+    def __init__(self, url, token="", ca_file=None):
+        self.url, self.token = url, token
+        self.context = ssl.create_default_context(cafile=ca_file) if ca_file else None
+
+    def ask(self, method, path, headers=None, body=None):
+        request = urllib.request.Request(self.url + path, data=body.encode() if body else None, method=method)
+        request.add_header("User-Agent", "cases/1")
+        if body:
+            request.add_header("Content-Type", "application/json")
+        for name, value in (headers or {}).items():
+            request.add_header(name, value)
+        if self.token:
+            request.add_header("Authorization", "Bearer " + self.token)
+        try:
+            with urllib.request.urlopen(request, context=self.context, timeout=60) as response:
+                return self._answer(response.status, response.headers, response.read())
+        except urllib.error.HTTPError as error:
+            return self._answer(error.code, error.headers, error.read())
+
+    @staticmethod
+    def _answer(code, headers, body):
+        return Answer(code, headers.get_all("Warning") or [], body.decode(errors="replace"))
+
+
+def look_up(document, path):
+    for part in re.findall(r"[^.\[\]]+|\[\d+\]", path):
+        if part.startswith("["):
+            document = document[int(part[1:-1])]
+        else:
+            document = document[part.replace("~", ".")]
+    return document
+
+
+def fill_in(text, namespace, answers):
+    def value(match):
+        index, _, path = match[1].partition(".")
+        found = look_up(answers[int(index) - 1].documents[0], path)
+        return found if isinstance(found, str) else json.dumps(found)
+
+    return re.sub(r"\bNS\b", namespace, re.sub(r"\$\{([^}]*)\}", value, text))
+
+
+def masked(value, namespace, keep_managed, key=""):
+    if isinstance(value, dict):
+        result = {}
+        for name, inner in value.items():
+            if inner is None or (name == "managedFields" and not keep_managed):
+                continue
+            result[name.replace(namespace, "NS")] = masked(inner, namespace, keep_managed, name)
+        return result
+    if isinstance(value, list):
+        return [masked(one, namespace, keep_managed, key) for one in value]
+    if isinstance(value, str):
+        if key in MASKED and value and value != "None":
+            return MASKED[key]
+        value = value.replace(namespace, "NS")
+        return TIME.sub("TIME", UID.sub("UID", value))
+    return value
+
+
+def only(document, paths):
+    result = {}
+    for path in paths:
+        try:
+            result[path] = look_up(document, path)
+        except (KeyError, IndexError, TypeError):
+            result[path] = None
+    return result
+
+
+def lines_of(answer, step, namespace):
+    lines = [str(answer.code)]
+    lines += ["warning: " + masked(text, namespace, False) for text in answer.warnings]
+    if answer.documents is None:
+        return lines + ["text: " + line for line in answer.text.strip().split("\n")]
+    keep = bool(step.only) and any("managedFields" in path for path in step.only)
+    for document in answer.documents:
+        document = masked(document, namespace, keep)
+        if step.only is not None:
+            document = only(document, step.only)
+        lines.append(json.dumps(document, sort_keys=True, ensure_ascii=False))
+    return lines
+
+
+counter = 0
+
+
+def run_case(server, case):
+    """The answers' lines, one list for each step."""
+    global counter
+    counter += 1
+    namespace = f"case-{os.getpid()}-{counter}"
+    server.ask("POST", "/api/v1/namespaces", body=json.dumps({"metadata": {"name": namespace}}))
+    answers, got = [], []
+    try:
+        for step in case.steps:
+            path = fill_in(step.path, namespace, answers).replace(" ", "%20")
+            body = fill_in("\n".join(step.body), namespace, answers)
+            if step.method == "WAIT":  # definitions take a moment
+                for _ in range(100):
+                    if server.ask("GET", path).code == 200:
+                        break
+                    time.sleep(0.1)
+                answers.append(Answer(200, [], ""))
+                got.append([])
+                continue
+            answers.append(server.ask(step.method, path, step.headers, body))
+            got.append(lines_of(answers[-1], step, namespace))
+    finally:
+        server.ask("DELETE", f"/api/v1/namespaces/{namespace}")
+    return got
+
+
+def record(paths):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+    from kube.control_plane import ControlPlane
+    with ControlPlane() as cluster:
+        server = Server(cluster.url, cluster.token, cluster.ca_file)
+        for path in paths:
+            head, cases = read_cases(path)
+            for case in cases:
+                for step, lines in zip(case.steps, run_case(server, case)):
+                    step.expected = lines
+            write_cases(path, head, cases)
+            print(path, len(cases), "cases")
+
+
+def run(url, paths):
+    server = Server(url, os.environ.get("TOKEN", ""))
+    bad = count = 0
+    for path in paths:
+        for case in read_cases(path)[1]:
+            count += 1
+            for step, got in zip(case.steps, run_case(server, case)):
+                if got != step.expected:
+                    bad += 1
+                    print(f"{path.name}: {case.title}\n> {step.method} {step.path}")
+                    for line in step.expected:
+                        print("  want", line)
+                    for line in got:
+                        print("  got ", line)
+                    break
+    print(count, "cases,", bad, "differ")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2 and sys.argv[1] == "record":
+        record([pathlib.Path(name) for name in sys.argv[2:]])
+    elif len(sys.argv) > 2 and sys.argv[1] == "run":
+        sys.exit(run(sys.argv[2], [pathlib.Path(name) for name in sys.argv[3:]] or sorted(FOLDER.glob("*.txt"))))
+    else:
+        sys.exit(__doc__)
