@@ -9,6 +9,7 @@
 #include "base/interner.h"
 #include "base/time.h"
 #include "document/json_view.h"
+#include "kube/meta.h"
 
 namespace grapnel::api {
 
@@ -40,6 +41,17 @@ inline std::optional<int32_t> count_at(const std::optional<JsonView>& value, std
 inline std::optional<Time> time_at(const std::optional<JsonView>& value, std::string_view key) {
   const auto text = text_at(value, key);
   return text.empty() ? std::nullopt : parse_time(text);
+}
+
+inline kube::StringMap strings_at(const std::optional<JsonView>& value, std::string_view key) {
+  std::vector<std::pair<Interned, Interned>> entries;
+  if (const auto map = view_at(value, key)) {
+    map->for_each_member([&](std::string_view name, JsonView member) {
+      entries.emplace_back(Interned(name), Interned(member.as_string().value_or("")));
+      return true;
+    });
+  }
+  return kube::StringMap(std::move(entries));
 }
 
 // Calls f for each element of the list there.

@@ -286,7 +286,8 @@ ResourceInfo Resource<JobSet>::info() {
 kube::MetaOptions Resource<JobSet>::kept_metadata() {
   return {.annotations = {"alpha.jobset.sigs.k8s.io/exclusive-topology",
                           "alpha.jobset.sigs.k8s.io/node-selector",
-                          "grapnel.dev/create-suspended-jobs",
+                          "grapnel.dev/create-suspended-jobs", "grapnel.dev/gang-scheduler",
+                          "scheduling.volcano.sh/queue-name",
                           "grapnel.dev/stuck-deletion-timeout"}};
 }
 

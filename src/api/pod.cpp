@@ -72,8 +72,9 @@ Result<Pod> decode_pod(JsonView object, const kube::MetaOptions& kept) {
           .ip = std::string(text_at(status, "podIP")),
           .hostname = std::string(text_at(spec, "hostname")),
           .reason = interned_at(status, "reason")};
-  const auto gates = view_at(spec, "schedulingGates");
-  pod.gated = gates && gates->size() > 0;
+  for_each_at(spec, "schedulingGates",
+              [&](JsonView gate) { pod.gates.push_back(interned_at(gate, "name")); });
+  pod.node_selector = strings_at(spec, "nodeSelector");
   for_each_at(status, "conditions", [&](JsonView condition) {
     const auto type = text_at(condition, "type");
     const bool is_true = text_at(condition, "status") == "True";

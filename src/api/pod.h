@@ -43,11 +43,12 @@ struct Pod {
   Interned node;  // empty: not scheduled
   Phase phase = Phase::kPending;
   bool ready = false;
-  bool restarts_never = false;  // restartPolicy: Never
-  bool gated = false;           // has scheduling gates
+  bool restarts_never = false;             // restartPolicy: Never
+  absl::InlinedVector<Interned, 1> gates;  // that keep it from being scheduled
   std::string ip;
   std::string hostname;
   Interned reason;  // Evicted, NodeLost …
+  kube::StringMap node_selector;
   absl::InlinedVector<ContainerStatus, 1> containers;
   absl::InlinedVector<PodCondition, 1> conditions;
 

@@ -3,6 +3,7 @@
 
 #include "api/condition.h"
 #include "api/job.h"
+#include "api/node.h"
 #include "api/pod.h"
 #include "api/service.h"
 
@@ -70,7 +71,7 @@ TEST(Job, LabelsThatWereTamperedWithAreNoPlace) {
 
 constexpr std::string_view kPod = R"({"metadata":{"name":"p","namespace":"n","labels":{
     "keep":"1","controller-uid":"u"}},
-  "spec":{"nodeName":"node-1","hostname":"h","restartPolicy":"Never","schedulingGates":[{}]},
+  "spec":{"nodeName":"node-1","hostname":"h","restartPolicy":"Never","schedulingGates":[{"name":"g"}],"nodeSelector":{"rack":"r1"}},
   "status":{"phase":"Running","podIP":"10.0.0.1","reason":"Evicted","conditions":[
       {"type":"PodScheduled","status":"True"},{"type":"Initialized","status":"True"},
       {"type":"Ready","status":"False","reason":"ContainersNotReady","message":"m"},
@@ -91,7 +92,9 @@ TEST(Pod, IsReadFromTheWhole) {
   EXPECT_EQ(to_string(pod->phase), "Running");
   EXPECT_FALSE(pod->ready);
   EXPECT_TRUE(pod->restarts_never);
-  EXPECT_TRUE(pod->gated);
+  EXPECT_EQ(pod->gates.size(), 1U);
+  EXPECT_EQ(pod->gates[0], Interned("g"));
+  EXPECT_EQ(pod->node_selector.get("rack"), "r1");
   EXPECT_EQ(pod->ip, "10.0.0.1");
   EXPECT_EQ(pod->hostname, "h");
   EXPECT_EQ(pod->reason, Interned("Evicted"));
@@ -120,6 +123,16 @@ TEST(Pod, OfAnyShapeIsReadOrRefused) {
                  {});
   ASSERT_TRUE(pod);
   EXPECT_EQ(pod->phase, Pod::Phase::kPending);
+}
+
+TEST(Node, IsReadFromTheWhole) {
+  const auto node = decode_node(json(R"({"metadata":{"name":"n","labels":{"rack":"r1"}},
+      "spec":{"unschedulable":true},"status":{"conditions":[{"type":"MemoryPressure",
+      "status":"False"},{"type":"Ready","status":"True"}]}})"));
+  ASSERT_TRUE(node);
+  EXPECT_TRUE(node->ready);
+  EXPECT_TRUE(node->unschedulable);
+  EXPECT_EQ(node->meta.labels.get("rack"), "r1");
 }
 
 TEST(Service, IsReadFromTheWhole) {

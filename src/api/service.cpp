@@ -27,14 +27,7 @@ Result<Service> decode_service(JsonView object, const kube::MetaOptions& kept) {
                   .cluster_ip = std::string(text_at(spec, "clusterIP")),
                   .publish_not_ready_addresses = bool_at(spec, "publishNotReadyAddresses")};
   for_each_at(spec, "ports", [&](JsonView port) { service.ports.push_back(decode_port(port)); });
-  std::vector<std::pair<Interned, Interned>> selector;
-  if (const auto map = view_at(spec, "selector")) {
-    map->for_each_member([&](std::string_view key, JsonView value) {
-      selector.emplace_back(Interned(key), Interned(value.as_string().value_or("")));
-      return true;
-    });
-  }
-  service.selector = kube::StringMap(std::move(selector));
+  service.selector = strings_at(spec, "selector");
   return service;
 }
 

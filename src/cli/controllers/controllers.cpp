@@ -2,6 +2,7 @@
 
 #include "api/experiment.h"
 #include "api/jobset.h"
+#include "api/node.h"
 #include "api/pod.h"
 #include "api/service.h"
 #include "kube/kind.h"
@@ -52,10 +53,19 @@ void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets,
     return std::vector{jobset_index(claim.meta, claim.meta.labels.get(kJobSetName))};
   });
 
-  auto plan = [&](const kube::Key& key, Time now, const runtime::Refusal*) -> std::optional<Plan> {
+  auto& pods = manager.add_informer<api::Pod>(watch_of(kinds::kPod, options, kJobSetName),
+                                              jobset::decode_child_pod);
+  pods.cache().add_index("jobset", [](const api::Pod& pod) {
+    return std::vector{jobset_index(pod.meta, pod.meta.labels.get(kJobSetName))};
+  });
+  auto& nodes = manager.add_informer<api::Node>(
+      {.kind = kinds::kNode}, [](JsonView object) { return api::decode_node(object); });
+
+  auto plan = [&](const kube::Key& key, Time now,
+                  const runtime::Refusal* refused) -> std::optional<Plan> {
     const auto jobset = jobsets.cache().get(key);
     if (!jobset) return std::nullopt;
-    jobset::Observed observed{.jobset = *jobset};
+    jobset::Observed observed{.jobset = *jobset, .refused = refused};
     const auto owned = jobs.cache().controlled_by(jobset->meta.uid);
     for (const auto& job : owned) observed.jobs.push_back(job.get());
     const auto& subdomain = jobset->spec.network.subdomain;
@@ -63,6 +73,15 @@ void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets,
     observed.service = service.get();
     const auto named = claims.cache().indexed("jobset", jobset_index(jobset->meta, key.name));
     for (const auto& claim : named) observed.claims.push_back(claim->meta.key.name);
+    std::vector<std::shared_ptr<const api::Pod>> own_pods;
+    if (jobset::needs_pods(*jobset)) {
+      own_pods = pods.cache().indexed("jobset", jobset_index(jobset->meta, key.name));
+      for (const auto& pod : own_pods) observed.pods.push_back(pod.get());
+      // The cache keeps the node: nothing changes in it while a plan is made.
+      observed.find_node = [&](std::string_view name) {
+        return nodes.cache().get({Interned(), std::string(name)}).get();
+      };
+    }
     return jobset::plan(observed, now);
   };
   auto& controller =
@@ -74,6 +93,12 @@ void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets,
     return std::vector{
         kube::Key{claim.meta.key.ns, std::string(claim.meta.labels.get(kJobSetName))}};
   });
+  manager.watch_mapped<api::Pod>(pods, controller, [](const api::Pod& pod) {
+    if (!jobset::concerns_planner(pod)) return std::vector<kube::Key>();
+    return std::vector{kube::Key{pod.meta.key.ns, std::string(pod.meta.labels.get(kJobSetName))}};
+  });
+  manager.watch_mapped<api::Node>(nodes, controller,
+                                  [](const api::Node&) { return std::vector<kube::Key>(); });
 }
 
 void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets,

@@ -1,6 +1,7 @@
 #include "operators/jobset/deletion.h"
 
 #include <algorithm>
+#include <set>
 
 #include "operators/jobset/names.h"
 
@@ -34,6 +35,34 @@ runtime::Patch without_waiting(const api::Job& job) {
           .if_version = job.meta.resource_version};
 }
 
+bool blocks(const api::JobSet& jobset) {
+  const auto& policy = jobset.spec.failure_policy;
+  return policy && policy->restart_strategy == api::RestartStrategy::BlockingRecreate;
+}
+
+bool is_held_by_pods(const api::Job& job) {
+  const auto& finalizers = job.meta.finalizers;
+  return job.meta.deleted &&
+         std::ranges::find(finalizers, kForegroundDeletion, &Interned::view) != finalizers.end();
+}
+
+bool is_lost(const Observed& o, const api::Pod& pod) {
+  if (pod.node.empty() || !o.find_node) return false;
+  const api::Node* node = o.find_node(pod.node);
+  return node == nullptr || !node->ready;
+}
+
+// Says when to act on something in deletion since then; acts once the time has come.
+void when_stuck(Time since, Duration patience, Time now, runtime::Plan& plan,
+                runtime::Write write) {
+  const Time due = since + patience;
+  if (now < due) {
+    plan.look_again_in(due - now);
+  } else {
+    plan.add(std::move(write));
+  }
+}
+
 }  // namespace
 
 runtime::ObjectRef ref_to(const api::Job& job) {
@@ -51,24 +80,26 @@ runtime::Plan delete_jobs(const std::vector<const api::Job*>& jobs) {
   return plan;
 }
 
-runtime::Plan release_stuck(const api::JobSet& jobset, const std::vector<const api::Job*>& jobs,
-                            Time now) {
+runtime::Plan release_stuck(const Observed& o, const std::vector<const api::Job*>& jobs, Time now) {
   runtime::Plan plan;
-  const auto& policy = jobset.spec.failure_policy;
-  if (policy && policy->restart_strategy == api::RestartStrategy::BlockingRecreate) return plan;
-  const Duration patient = patience(jobset);
-  for (const api::Job* job : jobs) {
-    const auto& finalizers = job->meta.finalizers;
-    if (!job->meta.deleted ||
-        std::ranges::find(finalizers, kForegroundDeletion, &Interned::view) == finalizers.end()) {
-      continue;
+  if (jobs.empty()) return plan;
+  const Duration patient = patience(o.jobset);
+  if (!blocks(o.jobset)) {
+    for (const api::Job* job : jobs) {
+      if (!is_held_by_pods(*job)) continue;
+      when_stuck(*job->meta.deleted, patient, now, plan, without_waiting(*job));
     }
-    const Time due = *job->meta.deleted + patient;
-    if (now < due) {
-      plan.look_again_in(due - now);
-    } else {
-      plan.add(without_waiting(*job));
-    }
+    return plan;
+  }
+  std::set<std::string> held;
+  for (const api::Job* job : jobs) held.insert(job->meta.uid.text());
+  for (const api::Pod* pod : o.pods) {
+    const auto* owner = pod->meta.controller();
+    if (owner == nullptr || !held.contains(owner->uid.text())) continue;
+    if (!pod->meta.deleted || !is_lost(o, *pod)) continue;
+    when_stuck(*pod->meta.deleted, patient, now, plan,
+               runtime::Delete{.target = {&kube::kinds::kPod, pod->meta.key, pod->meta.uid},
+                               .grace_seconds = 0});
   }
   return plan;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operators/jobset/children.h"
+#include "operators/jobset/gang.h"
 #include "operators/jobset/names.h"
 #include "operators/jobset/volume_claims.h"
 
@@ -136,6 +137,7 @@ JsonObject JobBuilder::spec() const {
         .push_back(JsonObject{
             {"key", keys::kNoSchedule}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
   }
+  if (wants_gang(jobset_)) join_gang(jobset_, pod);
   for (Json& volume : volumes_for(jobset_, pod_spec)) {
     ensure_array(pod_spec, "volumes").push_back(std::move(volume));
   }

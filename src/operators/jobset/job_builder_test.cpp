@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operators/jobset/gang.h"
 #include "operators/jobset/world_test.h"
 
 namespace grapnel::jobset {
@@ -132,6 +133,29 @@ TEST(JobBuilder, AddsTheVolumesThatItsContainersMount) {
             R"([{"name":"own","emptyDir":{}},)"
             R"({"name":"data","persistentVolumeClaim":{"claimName":"data-train"}},)"
             R"({"name":"init","persistentVolumeClaim":{"claimName":"init-train"}}])");
+}
+
+TEST(Gang, AllPodsThatStartAtOnceAreOneGroup) {
+  const auto jobset = make_jobset(
+      R"({"replicatedJobs":[
+        {"name":"a","replicas":2,"template":{"spec":{"parallelism":3,"completions":3,"template":{
+          "spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"500m"},
+                                 "limits":{"cpu":"1","memory":"1Gi","nvidia.com/gpu":1}}}]}}}}},
+        {"name":"b","replicas":1,"dependsOn":[{"name":"a","status":"Ready"}],"template":{"spec":{
+          "template":{"spec":{"containers":[{"name":"c"}]}}}}}]})",
+      "{}",
+      R"(,"annotations":{"grapnel.dev/gang-scheduler":"volcano",
+                         "scheduling.volcano.sh/queue-name":"q"})");
+  ASSERT_TRUE(wants_gang(jobset));
+  EXPECT_TRUE(equal(*at(pod_group(jobset).object, "spec"),
+                    json(R"({"minMember":6,"queue":"q","minResources":{"cpu":"3","memory":"6Gi",
+                             "nvidia.com/gpu":"6"}})")))
+      << to_text(pod_group(jobset).object);
+  const Json job = JobBuilder(jobset, jobset.spec.replicated_jobs[0]).build(0);
+  EXPECT_EQ(text(job, "spec", "template", "spec", "schedulerName"), "\"volcano\"");
+  EXPECT_EQ(
+      text(job, "spec", "template", "metadata", "annotations", "scheduling.k8s.io/group-name"),
+      "\"train\"");
 }
 
 }  // namespace

@@ -40,6 +40,9 @@ inline constexpr std::string_view kNoSchedule = "alpha.jobset.sigs.k8s.io/no-sch
 inline constexpr std::string_view kCreateSuspendedJobs = "grapnel.dev/create-suspended-jobs";
 // How long a Job may stay in deletion before a restart stops waiting for it: "10m".
 inline constexpr std::string_view kStuckDeletionTimeout = "grapnel.dev/stuck-deletion-timeout";
+// "volcano": all pods are placed together; and the queue of the group.
+inline constexpr std::string_view kGangScheduler = "grapnel.dev/gang-scheduler";
+inline constexpr std::string_view kGangQueue = "scheduling.volcano.sh/queue-name";
 }  // namespace keys
 
 inline constexpr std::string_view kControllerName = "jobset.sigs.k8s.io/jobset-controller";

@@ -1,11 +1,14 @@
 #include "operators/jobset/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 
 #include "operators/jobset/children.h"
 #include "operators/jobset/deletion.h"
 #include "operators/jobset/failure_policy.h"
+#include "operators/jobset/gang.h"
 #include "operators/jobset/job_builder.h"
 #include "operators/jobset/names.h"
 #include "operators/jobset/network.h"
@@ -51,8 +54,12 @@ void add_network_and_claims(const Observed& o, Plan& plan) {
 }
 
 void add_scaling(const Observed& o, const Children& children, Plan& plan) {
+  std::unordered_map<std::string_view, const api::ReplicatedJob*> by_name;
+  for (const auto& replicated : o.jobset.spec.replicated_jobs) {
+    by_name[replicated.name] = &replicated;
+  }
   for (const api::Job* job : children.active) {
-    const auto* replicated = o.jobset.find_replicated_job(job->place->replicated_job);
+    const auto* replicated = by_name.at(job->place->replicated_job);
     if (auto patch = scale_job(*job, *replicated)) plan.add(std::move(*patch));
   }
 }
@@ -117,6 +124,7 @@ Plan run(const Observed& o, const Children& children, StatusDraft& status) {
     add_network_and_claims(o, first);
     add_scaling(o, children, first);
     add_jobs(o, children, status, second);
+    if (wants_gang(o.jobset) && !second.empty()) first.add(pod_group(o.jobset));
   }
   if (o.jobset.is_suspended()) {
     suspend(children, status, second);
@@ -143,9 +151,28 @@ bool refuse_if_invalid(const Observed& o, StatusDraft& status) {
   return true;
 }
 
+// What the API server refuses as invalid stays so: its template is immutable. Anything else that it
+// refuses (a quota, a policy) may be lifted, and is only told.
+Plan report_refusal(const Observed& o, StatusDraft& status) {
+  Plan plan;
+  const runtime::Refusal& refused = *o.refused;
+  const bool is_job = refused.what.starts_with("create Job ");
+  if (is_job && refused.error.is(Reason::kInvalid)) {
+    status.fail("InvalidSpec", fmt::format("{}: {}", refused.what, refused.error.message));
+    return plan;
+  }
+  std::string reason = "JobSetReconcileFailed";
+  if (is_job) reason = "JobCreationFailed";
+  if (refused.what.starts_with("create Service ")) reason = "HeadlessServiceCreationFailed";
+  if (refused.what.starts_with("create PersistentVolumeClaim ")) reason = "PVCCreationFailed";
+  plan.emit(ref_to(o.jobset), runtime::Event::Type::kWarning, std::move(reason),
+            fmt::format("{}: {}", refused.what, refused.error.message));
+  return plan;
+}
+
 Plan advance(const Observed& o, const Children& children, StatusDraft& status, Time now) {
   Plan plan = delete_jobs(children.previous);
-  plan.add(release_stuck(o.jobset, children.previous, now));
+  plan.add(release_stuck(o, children.previous, now));
   if (!o.jobset.is_suspended() && status.all_jobs_ready()) {
     status.restarting_over("JobsReady", "all jobs are ready");
   }
@@ -168,15 +195,28 @@ Plan plan(const Observed& o, Time now) {
   StatusDraft status(jobset, now);
   status.count(children);
   Plan plan;
-  if (is_finished(jobset)) {
+  if (o.refused != nullptr) {
+    plan = report_refusal(o, status);
+  } else if (is_finished(jobset)) {
     plan = delete_jobs(children.active);
     plan.add(delete_jobs(children.previous));
     plan.add(expire(jobset, now));
   } else {
     plan = advance(o, children, status, now);
+    if (o.find_node) plan.add(place_followers(o.pods, o.find_node, now));
   }
   std::move(status).write_to(plan);
   return plan;
+}
+
+bool needs_pods(const api::JobSet& jobset) {
+  const auto& policy = jobset.spec.failure_policy;
+  if (policy && policy->restart_strategy == api::RestartStrategy::BlockingRecreate) return true;
+  if (jobset.meta.annotations.has(keys::kExclusiveTopology)) return true;
+  return std::ranges::any_of(jobset.spec.replicated_jobs, [](const api::ReplicatedJob& replicated) {
+    return at(replicated.job_template, "metadata", "annotations", keys::kExclusiveTopology) !=
+           nullptr;
+  });
 }
 
 Result<api::Job> decode_child_job(JsonView object) {

@@ -7,6 +7,7 @@
 #include "api/job.h"
 #include "api/jobset.h"
 #include "api/service.h"
+#include "operators/jobset/placement.h"
 #include "runtime/plan.h"
 
 namespace grapnel::jobset {
@@ -18,8 +19,16 @@ struct Observed {
   // The one of the subdomain's name, whoever made it; nullptr: there is none.
   const api::Service* service = nullptr;
   // Names of the PersistentVolumeClaims that carry the JobSet's name as a label.
-  std::vector<std::string_view> claims;
+  std::vector<std::string_view> claims = {};
+  // Those of its Jobs, and the nodes they run on. Read only where needs_pods() says so.
+  std::vector<const api::Pod*> pods = {};
+  FindNode find_node = nullptr;
+  // Why the last plan could not be carried out.
+  const runtime::Refusal* refused = nullptr;
 };
+
+// Whether the planner reads the JobSet's pods: for exclusive placement and BlockingRecreate.
+bool needs_pods(const api::JobSet& jobset);
 
 runtime::Plan plan(const Observed& observed, Time now);
 

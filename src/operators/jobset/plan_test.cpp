@@ -289,5 +289,39 @@ TEST(JobSetPlan, AnInvalidSpecFailsWithAReasonAndNoJobs) {
           "count jobset_failed_total"));
 }
 
+struct RefusalRow {
+  std::string_view what;
+  Reason reason;
+  std::vector<std::string> then;
+};
+
+TEST(JobSetPlan, ToldOfARefusalSaysSo) {
+  const std::vector<RefusalRow> rows{
+      {"create Job ml/train-w-0",
+       Reason::kForbidden,
+       {"status restarts=0", "event Warning JobCreationFailed: create Job ml/train-w-0: why"}},
+      {"create Service ml/train",
+       Reason::kForbidden,
+       {"status restarts=0",
+        "event Warning HeadlessServiceCreationFailed: create Service ml/train: why"}},
+      {"create PersistentVolumeClaim ml/data-train",
+       Reason::kForbidden,
+       {"status restarts=0",
+        "event Warning PVCCreationFailed: create PersistentVolumeClaim ml/data-train: why"}},
+      {"create Job ml/train-w-0",
+       Reason::kInvalid,
+       {"condition Failed=True/InvalidSpec", "status restarts=0", "status terminalState=\"Failed\"",
+        "event Warning InvalidSpec: create Job ml/train-w-0: why", "count jobset_failed_total"}},
+  };
+  for (const auto& row : rows) {
+    const World world{.jobset = make_jobset(kOne)};
+    const runtime::Refusal refusal{.what = std::string(row.what),
+                                   .error = {.reason = row.reason, .message = "why"}};
+    Observed observed = world.observed();
+    observed.refused = &refusal;
+    EXPECT_THAT(lines_of(plan(observed, kNow)), ElementsAreArray(row.then)) << row.what;
+  }
+}
+
 }  // namespace
 }  // namespace grapnel::jobset
