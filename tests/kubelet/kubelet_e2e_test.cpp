@@ -239,5 +239,148 @@ containers:
   EXPECT_THAT(logs("p"), HasSubstr("post\npre\n"));
 }
 
+// A user's terminal, or what stands in its place.
+class FakeStreams final : public PodStreams {
+ public:
+  FakeStreams(Executor executor, std::vector<Input> inputs)
+      : inputs_(std::move(inputs)), never_(executor) {}
+  std::string out;
+  std::string err;
+
+  Task<Result<Input>> read() override {
+    if (next_ < inputs_.size()) co_return inputs_[next_++];
+    co_await never_.wait();
+    co_return Input{.closed = true};
+  }
+  Task<Result<>> write_stdout(std::string_view data) override {
+    out += data;
+    co_return Result<>();
+  }
+  Task<Result<>> write_stderr(std::string_view data) override {
+    err += data;
+    co_return Result<>();
+  }
+
+ private:
+  std::vector<Input> inputs_;
+  size_t next_ = 0;
+  Signal never_;
+};
+
+constexpr const char* kSleeper = R"(
+containers:
+- name: main
+  image: any
+  command: [/bin/sh, -c, "sleep 600"]
+  env: [{name: MINE, value: here}]
+)";
+
+TEST_F(KubeletTest, RunsProgramsInAPod) {
+  create_pod("p", kSleeper);
+  ASSERT_TRUE(wait_for_phase("p", "Running"));
+  FakeStreams streams(executor, {{.data = "typed\n"}, {.closed = true}});
+  auto exit = run(kubelet->backend().exec(
+      {.ns = "default",
+       .pod = "p",
+       .command = {"/bin/sh", "-c", "cat; echo $MINE; hostname; echo oops >&2; exit 4"},
+       .stdin_open = true,
+       .stdout_open = true,
+       .stderr_open = true},
+      streams));
+  ASSERT_TRUE(exit) << exit.error().message;
+  EXPECT_EQ(exit->code, 4);
+  EXPECT_EQ(streams.out, "typed\nhere\np\n");
+  EXPECT_EQ(streams.err, "oops\n");
+}
+
+TEST_F(KubeletTest, GivesATerminal) {
+  create_pod("p", kSleeper);
+  ASSERT_TRUE(wait_for_phase("p", "Running"));
+  FakeStreams streams(executor, {{.resize = PodStreams::Resize{.width = 100, .height = 30}},
+                                 {.data = "tty; stty size; exit 3\n"}});
+  auto exit = run(kubelet->backend().exec({.ns = "default",
+                                           .pod = "p",
+                                           .command = {"/bin/sh"},
+                                           .stdin_open = true,
+                                           .stdout_open = true,
+                                           .tty = true},
+                                          streams));
+  ASSERT_TRUE(exit) << exit.error().message;
+  EXPECT_EQ(exit->code, 3);
+  EXPECT_THAT(streams.out, HasSubstr("/dev/pts/"));
+  EXPECT_THAT(streams.out, HasSubstr("30 100"));
+}
+
+TEST_F(KubeletTest, SaysWhatCannotBeRun) {
+  create_pod("p", kSleeper);
+  ASSERT_TRUE(wait_for_phase("p", "Running"));
+  FakeStreams streams(executor, {});
+  auto exit = run(kubelet->backend().exec(
+      {.ns = "default", .pod = "p", .command = {"/no/such/program"}, .stdout_open = true},
+      streams));
+  ASSERT_TRUE(exit) << exit.error().message;
+  EXPECT_NE(exit->code, 0);
+  EXPECT_FALSE(exit->error.empty());
+  EXPECT_FALSE(run(kubelet->backend().exec(
+      {.ns = "default", .pod = "p", .container = "x", .command = {"true"}}, streams)));
+}
+
+Task<std::string> ask(PodBackend& backend, std::string pod, uint16_t port) {
+  auto stream = co_await backend.connect("default", pod, port);
+  if (!stream) co_return "error: " + stream.error().message;
+  co_await (*stream)->write("GET /page HTTP/1.0\r\n\r\n");
+  std::string answer;
+  for (;;) {
+    auto piece = co_await (*stream)->read();
+    if (!piece || piece->empty()) co_return answer;
+    answer += *piece;
+  }
+}
+
+TEST_F(KubeletTest, ForwardsPorts) {
+  create_pod("p", R"(
+containers:
+- name: main
+  image: any
+  command: [/bin/sh, -c, "mkdir /tmp/www; echo it works > /tmp/www/page; cd /tmp/www && exec python3 -m http.server 8080"]
+  readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}
+)");
+  until([&] { return bool_or(find(container(status_of("p")), "ready")); }, seconds(20));
+  EXPECT_THAT(run(ask(kubelet->backend(), "p", 8080)), HasSubstr("it works"));
+  EXPECT_THAT(run(ask(kubelet->backend(), "p", 8081)), HasSubstr("refused"));
+}
+
+TEST_F(KubeletTest, ServicesHaveAddresses) {
+  const Json service = create(kube::kinds::kService, R"(
+metadata: {name: web, namespace: default}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+)");
+  const std::string address(string_or(at(service, "spec", "clusterIP")));
+  create_pod("server", R"(
+containers:
+- name: main
+  image: any
+  command: [/bin/sh, -c, "mkdir /tmp/www; echo it works > /tmp/www/page; cd /tmp/www && exec python3 -m http.server 8080"]
+)",
+             "{app: web}");
+  create_pod("client", R"(
+restartPolicy: Never
+containers:
+- name: main
+  image: any
+  command:
+  - /bin/sh
+  - -c
+  - |
+    for i in $(seq 100); do
+      python3 -c 'import urllib.request; print(urllib.request.urlopen("http://web/page", timeout=2).read().decode(), end="")' 2>/dev/null && break
+      sleep 0.1
+    done
+    echo $WEB_SERVICE_HOST
+)");
+  ASSERT_TRUE(wait_for_phase("client", "Succeeded"));
+  EXPECT_EQ(logs("client"), "it works\n" + address + "\n");
+}
+
 }  // namespace
 }  // namespace grapnel::local

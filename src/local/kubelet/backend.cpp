@@ -204,10 +204,31 @@ Task<Result<PodExit>> Backend::exec(PodExecRequest request, PodStreams& streams)
   co_return PodExit{.code = ended->exit_code, .error = ""};
 }
 
-Task<Result<PodExit>> Backend::attach(PodExecRequest request, PodStreams&) {
-  co_return fail(Reason::kMethodNotAllowed,
-                 "attach to pod {} is not supported on this node; use exec or logs -f",
-                 request.pod);
+// What the container prints from now on, until it ends. Its input is not ours to give.
+Task<Result<PodExit>> Backend::attach(PodExecRequest request, PodStreams& streams) {
+  PodLogRequest logs{.ns = request.ns, .pod = request.pod, .container = request.container};
+  auto path = log_file(logs);
+  if (!path) co_return fail(path.error());
+  const LogFilter filter{.tail_lines = 0};
+  LogFiles files(*path, filter);
+  LogFormatter formatter(filter);
+  for (bool goes_on = true;;) {
+    const std::string bytes = files.read();
+    if (bytes.empty()) {
+      if (!goes_on) break;
+      goes_on = is_still_written(logs, *path);
+      co_await options_.clock->sleep(kLogPoll);
+      continue;
+    }
+    const std::string text = formatter.add(bytes);
+    if (text.empty()) continue;
+    if (auto written = co_await streams.write_stdout(text); !written)
+      co_return fail(written.error());
+  }
+  auto target = find(request.ns, request.pod, request.container);
+  const ContainerFacts* facts = target ? target->worker->facts(target->container) : nullptr;
+  co_return PodExit{.code = facts != nullptr && facts->now ? facts->now->exit_code : 0,
+                    .error = ""};
 }
 
 Task<Result<std::unique_ptr<http::ByteStream>>> Backend::connect(std::string ns, std::string pod,

@@ -8,11 +8,35 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 namespace grapnel::local::kubelet {
 
 namespace asio = boost::asio;
+
+namespace {
+
+// Whoever reads a pipe may end before us, and that must not end us by a signal: it is held back,
+// and taken away before it is let through again.
+ssize_t write_to_pipe(int fd, std::string_view data) {
+  sigset_t pipe_only;
+  sigset_t before;
+  sigemptyset(&pipe_only);
+  sigaddset(&pipe_only, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+  const ssize_t count = ::write(fd, data.data(), data.size());
+  const int error = errno;
+  if (count < 0 && error == EPIPE && sigismember(&before, SIGPIPE) == 0) {
+    const timespec at_once{};
+    sigtimedwait(&pipe_only, nullptr, &at_once);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return count;
+}
+
+}  // namespace
 
 struct FdStream::Impl {
   Impl(Executor executor, Fd fd) : descriptor(executor, fd.release()) {
@@ -22,6 +46,11 @@ struct FdStream::Impl {
   Task<bool> wait(asio::posix::descriptor_base::wait_type what) {
     const auto [error] = co_await descriptor.async_wait(what, asio::as_tuple(asio::use_awaitable));
     co_return !error && descriptor.is_open();
+  }
+  ssize_t write_some(std::string_view data) {
+    const int fd = descriptor.native_handle();
+    const ssize_t count = send(fd, data.data(), data.size(), MSG_NOSIGNAL);
+    return count < 0 && errno == ENOTSOCK ? write_to_pipe(fd, data) : count;
   }
   static Task<Result<std::string>> read(std::shared_ptr<Impl> self);
   static Task<Result<>> write(std::shared_ptr<Impl> self, std::string_view data);
@@ -47,7 +76,7 @@ Task<Result<std::string>> FdStream::Impl::read(std::shared_ptr<Impl> self) {
 Task<Result<>> FdStream::Impl::write(std::shared_ptr<Impl> self, std::string_view data) {
   while (!data.empty()) {
     if (!self->descriptor.is_open()) co_return fail(Reason::kTransport, "it is closed");
-    const ssize_t count = ::write(self->descriptor.native_handle(), data.data(), data.size());
+    const ssize_t count = self->write_some(data);
     if (count >= 0) {
       data.remove_prefix(static_cast<size_t>(count));
       continue;
@@ -81,6 +110,10 @@ Task<> FdStream::close() {
   boost::system::error_code ignored;
   impl_->descriptor.close(ignored);
   co_return;
+}
+
+void FdStream::finish_writing() {
+  if (impl_->descriptor.is_open()) shutdown(impl_->descriptor.native_handle(), SHUT_WR);
 }
 
 int FdStream::fd() const {

@@ -20,6 +20,7 @@ class FdStream final : public http::ByteStream {
   Task<Result<std::string>> read() override;  // empty at the end
   Task<Result<>> write(std::string_view data) override;
   Task<> close() override;
+  void finish_writing();  // of a socket: the other end sees the end
   int fd() const;
 
  private:

@@ -11,6 +11,7 @@
 #include "local/kubelet/node_object.h"
 #include "local/kubelet/pod.h"
 #include "local/kubelet/pod_worker.h"
+#include "local/kubelet/service_proxy.h"
 #include "local/node/dns.h"
 #include "local/node/pod_runner.h"
 #include "local/node/sandbox.h"
@@ -44,6 +45,7 @@ struct Kubelet::Impl final : kubelet::PodDirectory {
   std::unique_ptr<runtime::Informer<api::Service>> services;
   std::vector<Spawned> background;  // informers, heartbeat, names
   std::unique_ptr<dns::Server> dns;
+  std::unique_ptr<kubelet::ServiceProxy> proxy;
   kubelet::Backend backend;
   std::map<std::string, PodStatus> recovered;  // by uid, until their objects are seen
   std::map<std::string, Running> workers;      // by uid
@@ -134,7 +136,11 @@ void Kubelet::Impl::describe_node() {
                       .cpu_millis = node.machine.cpus * 1000,
                       .memory_bytes = node.machine.memory_bytes,
                       .can_change_user = runner->isolation() == Isolation::kRoot},
-             .state_directory = options.state_directory};
+             .state_directory = options.state_directory,
+             .services = [this](const Pod& pod) {
+               return services ? kubelet::service_variables(services->cache().all(), pod)
+                               : kubelet::Variables();
+             }};
   if (options.on_event) {
     context.emit = [tell = options.on_event](const Pod& pod, bool is_warning,
                                              std::string_view reason, std::string message) {
@@ -203,6 +209,7 @@ Task<> Kubelet::Impl::serve_names() {
   dns = std::make_unique<dns::Server>(dns::Server::Options{
       .executor = options.executor, .upstreams = dns::parse_upstreams(resolv ? *resolv : "")});
   dns->serve(std::move(sockets->first), std::move(sockets->second));
+  proxy = std::make_unique<kubelet::ServiceProxy>(options.executor, *runner);
 }
 
 void Kubelet::Impl::names_changed() {
@@ -214,7 +221,12 @@ Task<> Kubelet::Impl::keep_names() {
   for (;;) {
     while (!are_names_old) co_await renamed.wait();
     are_names_old = false;
-    if (dns) dns->set_table(kubelet::names_of(services->cache().all(), informer->cache().all()));
+    const auto all_services = services->cache().all();
+    const auto all_pods = informer->cache().all();
+    if (dns) dns->set_table(kubelet::names_of(all_services, all_pods));
+    if (proxy) {
+      co_await proxy->set(kubelet::routes_of(all_services, all_pods, options.api_port));
+    }
     co_await options.clock->sleep(kNamesDelay);
   }
 }
@@ -235,8 +247,11 @@ void Kubelet::Impl::follow() {
     on_pod(before, after);
     names_changed();
   });
+  // A pod's environment and names tell of services: so they are known before the first pod starts.
+  services->on_synced([this] {
+    if (!is_stopping) background.push_back(spawn(options.executor, informer->run()));
+  });
   informer->on_synced([this] { changed.notify_all(); });
-  background.push_back(spawn(options.executor, informer->run()));
   background.push_back(spawn(options.executor, services->run()));
   background.push_back(spawn(options.executor, keep_names()));
   background.push_back(spawn(options.executor, heartbeat()));
@@ -333,6 +348,7 @@ Task<Result<>> Kubelet::run() {
     }
     impl.backend.set_runner(nullptr);
     co_await impl.end_background();
+    if (impl.proxy) co_await impl.proxy->stop();
     co_await impl.end_workers();
     impl.informer.reset();
     impl.services.reset();
@@ -353,6 +369,7 @@ Task<Result<>> Kubelet::remove_all() {
   if (auto opened = co_await impl_->open(); !opened) co_return opened;
   impl_->recovered.clear();
   impl_->dns.reset();
+  impl_->proxy.reset();
   auto done = co_await impl_->runner->shut_down();
   impl_->runner.reset();
   co_return done;

@@ -48,6 +48,9 @@ struct KubeletOptions {
   std::vector<std::string> environment;  // NAME=value, of this process; what pods inherit is chosen
   std::string pod_network = "10.244.0.0/16";
   std::string dns_address = "10.96.0.10";
+  // Where the API server listens on this machine's loopback, so that pods reach it as the service
+  // `kubernetes`. 0: they do not.
+  uint16_t api_port = 0;
   std::function<void()> on_ready;  // the node is registered and its pods are known
   std::function<void(const runtime::Event&)> on_event = {};  // what a person should know of a pod
 };

@@ -176,4 +176,16 @@ bool LogFiles::open_newer() {
   return true;
 }
 
+std::string log_tail(const std::string& path, int64_t lines, size_t bytes) {
+  const LogFilter filter{.tail_lines = lines};
+  LogFiles files(path, filter);
+  LogFormatter formatter(filter);
+  std::string out;
+  for (std::string piece = files.read(); !piece.empty(); piece = files.read()) {
+    out += formatter.add(piece);
+    if (out.size() > bytes) out.erase(0, out.size() - bytes);
+  }
+  return out;
+}
+
 }  // namespace grapnel::local::kubelet

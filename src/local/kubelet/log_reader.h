@@ -67,4 +67,7 @@ class LogFiles {
   std::vector<Part> parts_;  // the oldest first; the last is still written to
 };
 
+// The last lines of a log, no more bytes than these.
+std::string log_tail(const std::string& path, int64_t lines, size_t bytes);
+
 }  // namespace grapnel::local::kubelet

@@ -1,6 +1,7 @@
 #include "local/kubelet/names.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 #include "local/node/network.h"
@@ -52,6 +53,23 @@ void add_ports(dns::Table& table, const api::Service& service, const std::string
   }
 }
 
+bool has_own_address(const api::Service& service) {
+  return !service.cluster_ip.empty() && service.cluster_ip != "None";
+}
+
+bool is_api(const api::Service& service) {
+  return service.meta.name() == "kubernetes" && service.meta.ns() == "default";
+}
+
+std::string shouted(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    out +=
+        c == '-' || c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<Endpoint> endpoints_of(const api::Service& service,
@@ -86,14 +104,62 @@ uint16_t target_port(const api::ServicePort& port, const Pod& pod) {
   return static_cast<uint16_t>(port.port);
 }
 
+std::vector<Route> routes_of(const std::vector<std::shared_ptr<const api::Service>>& services,
+                             const std::vector<std::shared_ptr<const Pod>>& pods,
+                             uint16_t api_port) {
+  std::vector<Route> out;
+  for (const auto& service : services) {
+    if (!has_own_address(*service)) continue;
+    const auto endpoints = endpoints_of(*service, pods);
+    for (const api::ServicePort& port : service->ports) {
+      Route route{.address = service->cluster_ip, .port = static_cast<uint16_t>(port.port)};
+      if (is_api(*service) && api_port != 0) {
+        route.targets.push_back({.address = "127.0.0.1", .port = api_port, .is_host = true});
+      }
+      for (const Endpoint& endpoint : endpoints) {
+        route.targets.push_back(
+            {.address = endpoint.address, .port = target_port(port, *endpoint.pod)});
+      }
+      out.push_back(std::move(route));
+    }
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> service_variables(
+    const std::vector<std::shared_ptr<const api::Service>>& services, const Pod& pod) {
+  const bool wants_all = bool_or(find(pod.spec(), "enableServiceLinks"), true);
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& service : services) {
+    const bool is_wanted = is_api(*service) || (wants_all && service->meta.ns() == pod.meta.ns());
+    if (!is_wanted || !has_own_address(*service) || service->ports.empty()) continue;
+    const std::string name = shouted(service->meta.name());
+    const std::string& ip = service->cluster_ip;
+    const auto first = service->ports.front().port;
+    out.emplace_back(name + "_SERVICE_HOST", ip);
+    out.emplace_back(name + "_SERVICE_PORT", std::to_string(first));
+    out.emplace_back(name + "_PORT", fmt::format("tcp://{}:{}", ip, first));
+    for (const api::ServicePort& port : service->ports) {
+      if (!port.name.empty()) {
+        out.emplace_back(name + "_SERVICE_PORT_" + shouted(port.name), std::to_string(port.port));
+      }
+      const std::string prefix = fmt::format("{}_PORT_{}_TCP", name, port.port);
+      out.emplace_back(prefix, fmt::format("tcp://{}:{}", ip, port.port));
+      out.emplace_back(prefix + "_PROTO", "tcp");
+      out.emplace_back(prefix + "_PORT", std::to_string(port.port));
+      out.emplace_back(prefix + "_ADDR", ip);
+    }
+  }
+  return out;
+}
+
 dns::Table names_of(const std::vector<std::shared_ptr<const api::Service>>& services,
                     const std::vector<std::shared_ptr<const Pod>>& pods) {
   dns::Table table;
   for (const auto& service : services) {
     const std::string zone =
         fmt::format("{}.{}.svc.{}", service->meta.name(), service->meta.ns(), kClusterDomain);
-    const bool has_address = !service->cluster_ip.empty() && service->cluster_ip != "None";
-    if (has_address) {
+    if (has_own_address(*service)) {
       add(table, zone, service->cluster_ip);
       add_ports(table, *service, zone, zone, nullptr);
       continue;

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "document/patch.h"
 #include "local/kubelet/container_spec.h"
+#include "local/kubelet/log_reader.h"
 #include "local/kubelet/sources.h"
 #include "local/kubelet/volumes.h"
 #include "local/node/sandbox.h"
@@ -20,6 +21,7 @@ constexpr std::string_view kCreating = "ContainerCreating";
 constexpr Duration kRetryWrite = seconds(1);
 constexpr Duration kLongestRetry = seconds(20);
 constexpr size_t kLongestMessage = 4096;
+constexpr Duration kRefresh = seconds(60);
 constexpr Duration kForgiven = minutes(10);
 
 }  // namespace
@@ -127,8 +129,11 @@ Task<> PodWorker::run() {
     } else if (!retry_write_) {
       co_await report(std::move(decision.status));
     }
+    co_await refresh_files();
     std::optional<Time> until = decision.look_again;
-    if (retry_write_) until = until ? std::min(*until, *retry_write_) : *retry_write_;
+    for (const auto& other : {retry_write_, refresh_at_}) {
+      if (other) until = until ? std::min(*until, *other) : *other;
+    }
     if (!has_news_) co_await wait(until);
   }
   co_await end_care();
@@ -243,6 +248,7 @@ Task<Result<ContainerToRun>> PodWorker::prepare(std::string name, uint64_t attem
                                .node = &context_.node,
                                .volumes = &*volumes,
                                .pod_address = observed_.address,
+                               .services = context_.services ? context_.services(pod) : Variables(),
                                .log_path = log_path(logs, attempt),
                                .termination_log = last_words});
   if (!run) co_return called("CreateContainerConfigError", run.error());
@@ -263,6 +269,34 @@ Task<Result<ContainerToRun>> PodWorker::prepare(std::string name, uint64_t attem
   co_return run;
 }
 
+// ConfigMaps, Secrets and tokens change under a running pod; what it mounted follows in a while.
+Task<> PodWorker::refresh_files() {
+  const bool is_alive = observed_.has_sandbox && !observed_.is_lost && !pod_.is_finished();
+  if (!is_alive || !has_live_files(pod_)) {
+    refresh_at_.reset();
+    co_return;
+  }
+  const bool is_due = refresh_at_ && *refresh_at_ <= now();
+  if (refresh_at_ && !is_due) co_return;
+  refresh_at_ = now() + kRefresh;
+  if (!is_due) co_return;
+  const Pod pod = pod_;
+  auto sources = co_await fetch_sources(*context_.client, pod);
+  if (!sources) co_return;
+  auto volumes = plan_volumes({.pod = &pod,
+                               .sources = &*sources,
+                               .node = &context_.node,
+                               .pod_address = observed_.address,
+                               .pod_directory = context_.runner->pod_directory(pod.uid()),
+                               .claims_directory = context_.state_directory + "/claims"});
+  if (!volumes) co_return;
+  std::erase_if(*volumes, [](const Volume& v) { return v.kind != Volume::Kind::kFiles; });
+  if (auto made = make_volumes(*volumes); !made) {
+    log_warning("a volume could not be brought up to date",
+                {{"pod", pod.meta.key.text()}, {"why", made.error().message}});
+  }
+}
+
 std::string PodWorker::termination_log(std::string_view container, uint64_t attempt) const {
   if (context_.runner->isolation() == Isolation::kNone) return "";
   return fmt::format("{}/last-words/{}-{}", context_.runner->pod_directory(pod_.uid()), container,
@@ -271,11 +305,16 @@ std::string PodWorker::termination_log(std::string_view container, uint64_t atte
 
 std::string PodWorker::last_words(const ContainerStatus& status) const {
   const std::string path = termination_log(status.name, status.attempt);
-  if (path.empty()) return "";
-  auto text = read_file(path);
-  if (!text) return "";
+  auto text = path.empty() ? Result<std::string>("") : read_file(path);
+  if (!text) text = "";
   if (text->size() > kLongestMessage) text->erase(0, text->size() - kLongestMessage);
-  return *text;
+  const Json* spec = spec_of(status.name);
+  const bool may_use_log = spec != nullptr && string_or(find(*spec, "terminationMessagePolicy")) ==
+                                                  "FallbackToLogsOnError";
+  if (!text->empty() || !may_use_log || status.exit_code == 0) return *text;
+  return log_tail(
+      log_path(log_directory(context_.state_directory, pod_, status.name), status.attempt), 80,
+      2048);
 }
 
 Task<> PodWorker::remove_sandbox() {

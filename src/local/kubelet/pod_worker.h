@@ -26,6 +26,7 @@ struct WorkerContext {
   PodRunner* runner = nullptr;
   NodeFacts node;
   std::string state_directory;
+  std::function<Variables(const Pod&)> services;  // the environment that tells of services
   // Told of what a person should know of a pod.
   std::function<void(const Pod&, bool is_warning, std::string_view reason, std::string message)>
       emit;
@@ -72,6 +73,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   void emit(bool is_warning, std::string_view reason, std::string message) const;
   const Json* spec_of(std::string_view container) const;
   Task<> remove_sandbox();
+  Task<> refresh_files();
   Task<> delete_pod();
   Task<> report(Json status);
   std::string last_words(const ContainerStatus& status) const;
@@ -86,6 +88,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   bool is_gone_ = false;
   unsigned failures_ = 0;            // in a row
   std::optional<Time> retry_write_;  // a write to the API server failed
+  std::optional<Time> refresh_at_;   // files of volumes are compared with their sources
 
   // Of a container: whoever looks after its latest attempt.
   struct Care {

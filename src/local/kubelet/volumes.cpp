@@ -245,6 +245,13 @@ uint64_t shm_bytes(const Pod& pod, const NodeFacts& node) {
   return kDefaultShm;
 }
 
+bool has_live_files(const Pod& pod) {
+  return std::ranges::any_of(elements(find(pod.spec(), "volumes")), [](const Json& volume) {
+    return find(volume, "configMap") != nullptr || find(volume, "secret") != nullptr ||
+           find(volume, "projected") != nullptr || find(volume, "downwardAPI") != nullptr;
+  });
+}
+
 Result<Mounts> mounts_of(const Container& container, const std::vector<Volume>& volumes,
                          const ContainerEnvironment& environment) {
   Mounts out;

@@ -52,6 +52,8 @@ struct VolumeInput {
 Result<std::vector<Volume>> plan_volumes(const VolumeInput& input);
 // The size that the pod's /dev/shm should have: of a memory volume mounted there.
 uint64_t shm_bytes(const Pod& pod, const NodeFacts& node);
+// Whether it has volumes whose files may change while it runs.
+bool has_live_files(const Pod& pod);
 // Makes what is missing and brings files up to date.
 Result<> make_volumes(const std::vector<Volume>& volumes);
 

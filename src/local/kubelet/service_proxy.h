@@ -1,0 +1,32 @@
+// Cluster IPs: whoever connects to a service's address and port, from inside the cluster's network,
+// is connected to one of its pods. TCP only.
+//
+// The addresses live on the cluster's bridge, so nothing outside this machine reaches them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/async.h"
+#include "local/kubelet/names.h"
+#include "local/node/pod_runner.h"
+
+namespace grapnel::local::kubelet {
+
+class ServiceProxy {
+ public:
+  ServiceProxy(Executor executor, PodRunner& runner);
+  ~ServiceProxy();
+
+  // From now on these are served, and no others. Connections that are open stay.
+  Task<> set(std::vector<Route> routes);
+  // Ends everything; before the runner goes.
+  Task<> stop();
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace grapnel::local::kubelet
