@@ -8,15 +8,15 @@
 //
 // Things of any size (what to run in a container) are the same fields in a memfd, passed along.
 //
-//   grapnel → shim                         shim → grapnel
-//   kHello                                 kContainer (one for each), kHelloEnd
-//   kStart    + memfd                      kStarted or kStartFailed; later kExited
-//   kStop     container, grace, signal     nothing; kExited comes in time
-//   kSignal   container, signal            nothing
-//   kExec     + memfd [+ 0, 1, 2]          kExecStarted [+ the terminal] or kExecFailed;
-//   kExecExited kResize   exec id or container         nothing kAttach   container [+ 0, 1, 2]
-//   nothing; the fds are closed at the end kShutdown                              the shim kills
-//   what runs and ends
+//   grapnel → shim                       shim → grapnel
+//   kHello                               kContainer (one for each), kHelloEnd
+//   kStart    + memfd                    kStarted or kStartFailed; later kExited
+//   kStop     container, grace, signal   nothing; kExited comes in time
+//   kSignal   container or exec id       nothing
+//   kExec     + memfd [+ 0, 1, 2]        kExecStarted [+ the terminal] or kExecFailed;
+//                                        later kExecExited
+//   kResize   container                  nothing
+//   kShutdown                            the shim kills what runs and ends
 //
 // A kStart for a container and attempt that the shim knows is answered with its state and starts
 // nothing. kExited is sent only after the record `exit-<container>-<attempt>` is safe on disk; it
@@ -38,7 +38,6 @@ enum class Message : uint16_t {
   kSignal = 4,
   kExec = 5,
   kResize = 6,
-  kAttach = 7,
   kShutdown = 8,
 
   kContainer = 32,
