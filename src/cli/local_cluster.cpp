@@ -15,6 +15,7 @@
 #include "local/apiserver/server.h"
 #include "local/builtin/controllers.h"
 #include "local/kubelet/kubelet.h"
+#include "runtime/events.h"
 #include "runtime/manager.h"
 
 extern char** environ;
@@ -23,6 +24,7 @@ namespace grapnel::cli {
 namespace {
 
 constexpr std::chrono::days kCertificateLife{365};
+constexpr std::string_view kApiAddress = "10.96.0.1";  // of the service `kubernetes`
 
 // Holds the pid file for as long as it lives: one process for each cluster.
 class PidFile {
@@ -66,7 +68,9 @@ Result<Identity> make_identity(Time now) {
   if (!authority) return fail(authority.error());
   auto server = http::make_certificate(
       *authority, {.common_name = "grapnel",
-                   .names = {"127.0.0.1", "localhost", "kubernetes.default.svc"},
+                   .names = {"127.0.0.1", "localhost", std::string(kApiAddress), "kubernetes",
+                             "kubernetes.default", "kubernetes.default.svc",
+                             "kubernetes.default.svc.cluster.local"},
                    .not_before = now - hours(1),
                    .not_after = end});
   if (!server) return fail(server.error());
@@ -146,6 +150,8 @@ struct LocalCluster::Impl {
   std::unique_ptr<kube::Client> client;
   std::unique_ptr<runtime::Manager> builtin;
   std::unique_ptr<runtime::Manager> ours;
+  std::unique_ptr<runtime::EventRecorder> events;  // of the node
+  Spawned sending_events;
   std::unique_ptr<local::Kubelet> kubelet;
   std::vector<Spawned> parts;
   std::optional<Error> failure;
@@ -178,6 +184,10 @@ Task<Result<>> LocalCluster::start() {
 
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  s.events = std::make_unique<runtime::EventRecorder>(
+      s.executor, *s.client, s.clock,
+      runtime::EventOptions{.controller = "kubelet", .instance = "laptop"});
+  s.sending_events = spawn(s.executor, s.events->run());
   s.kubelet = std::make_unique<local::Kubelet>(local::KubeletOptions{
       .executor = s.executor,
       .client = s.client.get(),
@@ -185,13 +195,16 @@ Task<Result<>> LocalCluster::start() {
       .random = &s.random,
       .state_directory = paths.node().string(),
       .work_directory = s.options.work_directory,
-      .oversubscribe = static_cast<int64_t>(s.options.oversubscribe),
+      .oversubscribe = s.options.oversubscribe,
       .environment = std::move(environment),
+      .api_port = s.server.port(),
+      .api_authority_pem = identity->authority.certificate_pem,
       .on_ready =
           [&s] {
             s.node_ready = true;
             s.changed.notify_all();
           },
+      .on_event = [&s](const runtime::Event& event) { s.events->record(event); },
   });
   s.server.set_pod_backend(&s.kubelet->backend());
   s.run("the node", s.kubelet->run());
@@ -207,6 +220,10 @@ Task<Result<>> LocalCluster::start() {
   while (!s.node_ready && !s.failure) co_await s.changed.wait();
   if (s.failure) co_return fail(*s.failure);
   for (const auto& shortcoming : s.kubelet->shortcomings()) log_warning(shortcoming);
+  if (s.options.oversubscribe != 1) {
+    log_warning(fmt::format("pods may ask for {} times the CPUs and memory that this machine has",
+                            s.options.oversubscribe));
+  }
   // Its presence tells others that we serve.
   co_return write_private_file(paths.kubeconfig(), config);
 }
@@ -232,6 +249,8 @@ Task<> LocalCluster::stop() {
   if (s.ours) s.ours->stop();
   if (s.builtin) s.builtin->stop();
   if (s.kubelet) co_await s.kubelet->stop();
+  s.sending_events.cancel();
+  co_await s.sending_events.join();
   for (auto& part : s.parts) co_await part.join();
   s.parts.clear();
   s.server.set_pod_backend(nullptr);

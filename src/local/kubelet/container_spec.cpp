@@ -164,7 +164,11 @@ Result<ContainerToRun> container_to_run(const ContainerInput& in) {
   out.terminal = bool_or(find(*in.container.spec, "tty"));
   out.with_stdin = bool_or(find(*in.container.spec, "stdin"));
   set_security(in, out);
-  return ContainerToRun{.spec = std::move(out), .directories = std::move(mounts->directories)};
+  const auto gpus = Quantity::parse(
+      string_or(at(*in.container.spec, "resources", "limits", "nvidia.com/gpu"), "0"));
+  return ContainerToRun{.spec = std::move(out),
+                        .directories = std::move(mounts->directories),
+                        .gpus = gpus && gpus->units() > 0 ? static_cast<size_t>(gpus->units()) : 0};
 }
 
 PodSpec pod_to_run(const Pod& pod, const NodeFacts& node) {
@@ -173,6 +177,7 @@ PodSpec pod_to_run(const Pod& pod, const NodeFacts& node) {
               .subdomain = std::string(string_or(find(pod.spec(), "subdomain"))),
               .name_space = std::string(pod.meta.ns()),
               .shm_bytes = shm_bytes(pod, node),
+              .memory = memory_directories(pod, node),
               .host_network = bool_or(find(pod.spec(), "hostNetwork")),
               .share_processes = bool_or(find(pod.spec(), "shareProcessNamespace")),
               .note = pod.meta.key.text()};

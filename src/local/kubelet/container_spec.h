@@ -28,6 +28,7 @@ struct ContainerInput {
 struct ContainerToRun {
   ContainerSpec spec;
   std::vector<std::string> directories;  // to be made before
+  size_t gpus = 0;                       // it asks for
 };
 
 Result<ContainerToRun> container_to_run(const ContainerInput& input);

@@ -24,6 +24,8 @@ struct NodeFacts {
   int64_t cpu_millis = 0;                // for limits that are asked for and not set
   int64_t memory_bytes = 0;
   bool can_change_user = true;  // runAsUser can be obeyed
+  // Of the API server that pods reach. "": they reach none, and are given no token.
+  std::string api_authority_pem = {};
 };
 
 using Variables = std::vector<std::pair<std::string, std::string>>;

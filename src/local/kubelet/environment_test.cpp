@@ -80,8 +80,8 @@ TEST(Environment, IsTheNodesUnderThePods) {
 }
 
 TEST(Environment, ExpandsWhatCameBefore) {
-  EXPECT_THAT(environment(R"("env":[{"name":"A","value":"1"},{"name":"B","value":"$(A)$(C)"},
-                                    {"name":"C","value":"3"},{"name":"P","value":"$(PATH)"}])"),
+  EXPECT_THAT(environment(R"json("env":[{"name":"A","value":"1"},{"name":"B","value":"$(A)$(C)"},
+                                    {"name":"C","value":"3"},{"name":"P","value":"$(PATH)"}])json"),
               IsSupersetOf({"B=1$(C)", "C=3", "P=$(PATH)"}));
 }
 
@@ -156,18 +156,17 @@ TEST(Environment, InheritsWhatProgramsNeed) {
 }
 
 TEST(ContainerToRun, SaysWhatAndWhere) {
-  auto run = run_of(R"({"name":"main","command":["python","$(SCRIPT)"],"args":["--x=$(NO)","$$(SCRIPT)"],
-      "env":[{"name":"SCRIPT","value":"main.py"}],
-      "resources":{
-  "limits" : {"cpu" : "2", "memory" : "1Gi"}, "requests" : {"cpu" : "500m"}}})");
+  auto run = run_of(R"json({"name":"main","command":["python","$(SCRIPT)"],
+      "args":["--x=$(NO)","$$(SCRIPT)"],"env":[{"name":"SCRIPT","value":"main.py"}],
+      "resources":{"limits":{"cpu":"2","memory":"1Gi"},"requests":{"cpu":"500m"}}})json");
   ASSERT_TRUE(run) << run.error().message;
-EXPECT_THAT(run->spec.arguments, ElementsAre("python", "main.py", "--x=$(NO)", "$(SCRIPT)"));
-EXPECT_EQ(run->spec.directory, "/home/me/project");
-EXPECT_EQ(run->spec.attempt, 2U);
-EXPECT_EQ(run->spec.limits.cpu_millis, 2000);
-EXPECT_EQ(run->spec.limits.cpu_request_millis, 500);
-EXPECT_EQ(run->spec.limits.memory_bytes, 1UL << 30);
-EXPECT_EQ(run->spec.log_path, "/logs/2.log");
+  EXPECT_THAT(run->spec.arguments, ElementsAre("python", "main.py", "--x=$(NO)", "$(SCRIPT)"));
+  EXPECT_EQ(run->spec.directory, "/home/me/project");
+  EXPECT_EQ(run->spec.attempt, 2U);
+  EXPECT_EQ(run->spec.limits.cpu_millis, 2000);
+  EXPECT_EQ(run->spec.limits.cpu_request_millis, 500);
+  EXPECT_EQ(run->spec.limits.memory_bytes, 1UL << 30);
+  EXPECT_EQ(run->spec.log_path, "/logs/2.log");
 }
 
 TEST(ContainerToRun, NeedsACommand) {

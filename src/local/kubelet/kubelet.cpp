@@ -9,6 +9,7 @@
 #include "local/kubelet/environment.h"
 #include "local/kubelet/names.h"
 #include "local/kubelet/node_object.h"
+#include "local/kubelet/outbound.h"
 #include "local/kubelet/pod.h"
 #include "local/kubelet/pod_worker.h"
 #include "local/kubelet/service_proxy.h"
@@ -46,6 +47,8 @@ struct Kubelet::Impl final : kubelet::PodDirectory {
   std::vector<Spawned> background;  // informers, heartbeat, names
   std::unique_ptr<dns::Server> dns;
   std::unique_ptr<kubelet::ServiceProxy> proxy;
+  kubelet::Outbound outbound;
+  kubelet::Gpus gpus;
   kubelet::Backend backend;
   std::map<std::string, PodStatus> recovered;  // by uid, until their objects are seen
   std::map<std::string, Running> workers;      // by uid
@@ -59,6 +62,8 @@ struct Kubelet::Impl final : kubelet::PodDirectory {
 
   explicit Impl(KubeletOptions given)
       : options(std::move(given)),
+        outbound(options.executor),
+        gpus(options.gpu_files),
         backend({.executor = options.executor,
                  .clock = options.clock,
                  .pods = this,
@@ -112,7 +117,10 @@ Task<Result<>> Kubelet::Impl::open() {
   runner = std::move(*opened);
   auto found = co_await runner->recover();
   if (!found) co_return fail_in("looking for pods of an earlier run", found.error());
-  for (PodStatus& pod : *found) recovered.emplace(pod.id, std::move(pod));
+  for (PodStatus& pod : *found) {
+    gpus.recover(pod.id, runner->pod_directory(pod.id));
+    recovered.emplace(pod.id, std::move(pod));
+  }
   co_return Result<>();
 }
 
@@ -124,18 +132,21 @@ void Kubelet::Impl::describe_node() {
           .oversubscribe = options.oversubscribe,
           .max_pods = options.max_pods,
           .shortcomings = runner->shortcomings(),
-          .pod_network = options.pod_network};
+          .pod_network = options.pod_network,
+          .gpus = gpus.all()};
   context = {.executor = options.executor,
              .client = options.client,
              .clock = options.clock,
              .runner = runner.get(),
+             .gpus = &gpus,
              .node = {.name = node.name,
                       .address = node.address,
                       .work_directory = options.work_directory,
                       .environment = kubelet::inherited_environment(options.environment),
                       .cpu_millis = node.machine.cpus * 1000,
                       .memory_bytes = node.machine.memory_bytes,
-                      .can_change_user = runner->isolation() == Isolation::kRoot},
+                      .can_change_user = runner->isolation() == Isolation::kRoot,
+                      .api_authority_pem = options.api_port == 0 ? "" : options.api_authority_pem},
              .state_directory = options.state_directory,
              .services = [this](const Pod& pod) {
                return services ? kubelet::service_variables(services->cache().all(), pod)
@@ -156,9 +167,14 @@ void Kubelet::Impl::describe_node() {
 
 Task<Result<>> Kubelet::Impl::register_node() {
   auto made = co_await options.client->create(kube::kinds::kNode, kubelet::node_object(node));
-  if (!made && !made.error().is(Reason::kAlreadyExists)) {
-    co_return fail_in("registering the node", made.error());
+  if (!made && made.error().is(Reason::kAlreadyExists)) {
+    // The machine may have changed since.
+    Json labels = JsonObject{{"labels", kubelet::node_labels(node)}};
+    made = co_await options.client->patch(kube::kinds::kNode, {.ns = "", .name = node.name},
+                                          kube::PatchType::kMerge,
+                                          JsonObject{{"metadata", std::move(labels)}});
   }
+  if (!made) co_return fail_in("registering the node", made.error());
   co_await set_ready(true);
   co_await renew_lease();
   co_return Result<>();
@@ -210,6 +226,10 @@ Task<> Kubelet::Impl::serve_names() {
       .executor = options.executor, .upstreams = dns::parse_upstreams(resolv ? *resolv : "")});
   dns->serve(std::move(sockets->first), std::move(sockets->second));
   proxy = std::make_unique<kubelet::ServiceProxy>(options.executor, *runner);
+  if (!network->no_way_out().empty()) co_return;
+  if (auto served = co_await outbound.serve(*network); !served) {
+    log_warning("pods reach nothing beyond the cluster", {{"why", served.error().message}});
+  }
 }
 
 void Kubelet::Impl::names_changed() {
@@ -349,6 +369,7 @@ Task<Result<>> Kubelet::run() {
     impl.backend.set_runner(nullptr);
     co_await impl.end_background();
     if (impl.proxy) co_await impl.proxy->stop();
+    co_await impl.outbound.stop();
     co_await impl.end_workers();
     impl.informer.reset();
     impl.services.reset();

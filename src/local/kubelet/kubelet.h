@@ -20,6 +20,7 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "kube/client.h"
+#include "local/kubelet/gpus.h"
 #include "local/node/pod_spec.h"
 
 namespace grapnel::runtime {
@@ -42,15 +43,17 @@ struct KubeletOptions {
   // `python main.py` finds the script.
   std::string work_directory = "/";
   // The machine claims to have this many times the CPUs and memory that it has.
-  int64_t oversubscribe = 1;
+  double oversubscribe = 1;
   int64_t max_pods = 110;
   std::optional<Isolation> isolation;    // none: the best that this machine allows
   std::vector<std::string> environment;  // NAME=value, of this process; what pods inherit is chosen
+  kubelet::GpuFiles gpu_files;
   std::string pod_network = "10.244.0.0/16";
   std::string dns_address = "10.96.0.10";
   // Where the API server listens on this machine's loopback, so that pods reach it as the service
   // `kubernetes`. 0: they do not.
   uint16_t api_port = 0;
+  std::string api_authority_pem;   // what its certificate is checked against
   std::function<void()> on_ready;  // the node is registered and its pods are known
   std::function<void(const runtime::Event&)> on_event = {};  // what a person should know of a pod
 };

@@ -171,12 +171,6 @@ dns::Table names_of(const std::vector<std::shared_ptr<const api::Service>>& serv
       add_ports(table, *service, zone, own, endpoint.pod);
     }
   }
-  for (const auto& pod : pods) {
-    const std::string address(string_or(find(pod->status(), "podIP")));
-    if (address.empty() || pod->is_finished()) continue;
-    add(table, fmt::format("{}.{}.pod.{}", dashed(address), pod->meta.ns(), kClusterDomain),
-        address);
-  }
   return table;
 }
 

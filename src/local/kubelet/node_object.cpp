@@ -40,13 +40,18 @@ std::string architecture_of(std::string_view machine) {
 }
 
 Json resources(const NodeDescription& node) {
-  const int64_t factor = std::max<int64_t>(node.oversubscribe, 1);
-  return JsonObject{
-      {"cpu", std::to_string(node.machine.cpus * factor)},
-      {"memory", fmt::format("{}Ki", node.machine.memory_bytes / 1024 * factor)},
-      {"ephemeral-storage", fmt::format("{}Ki", node.machine.disk_bytes / 1024)},
-      {"pods", std::to_string(node.max_pods * factor)},
+  const auto times = [&](int64_t amount) {
+    return static_cast<int64_t>(static_cast<double>(amount) * node.oversubscribe);
   };
+  JsonObject out{
+      {"cpu", Quantity::from_milli(times(node.machine.cpus * 1000)).text()},
+      {"memory", fmt::format("{}Ki", times(node.machine.memory_bytes / 1024))},
+      {"ephemeral-storage", fmt::format("{}Ki", node.machine.disk_bytes / 1024)},
+      {"pods", std::to_string(times(node.max_pods))},
+  };
+  // A GPU is one program's: there are never more than there are.
+  if (!node.gpus.empty()) out["nvidia.com/gpu"] = std::to_string(node.gpus.size());
+  return out;
 }
 
 Json condition(const Json& before, std::string_view type, bool is_true, std::string_view reason,
@@ -66,15 +71,21 @@ Json condition(const Json& before, std::string_view type, bool is_true, std::str
                     {"lastTransitionTime", since}};
 }
 
-JsonObject labels(const NodeDescription& node) {
-  return {{"kubernetes.io/hostname", node.name},
-          {"kubernetes.io/os", "linux"},
-          {"kubernetes.io/arch", node.machine.architecture},
-          {"beta.kubernetes.io/os", "linux"},
-          {"beta.kubernetes.io/arch", node.machine.architecture}};
-}
-
 }  // namespace
+
+JsonObject node_labels(const NodeDescription& node) {
+  JsonObject out{{"kubernetes.io/hostname", node.name},
+                 {"kubernetes.io/os", "linux"},
+                 {"kubernetes.io/arch", node.machine.architecture},
+                 {"beta.kubernetes.io/os", "linux"},
+                 {"beta.kubernetes.io/arch", node.machine.architecture}};
+  if (node.gpus.empty()) return out;
+  out["nvidia.com/gpu.present"] = "true";
+  out["nvidia.com/gpu.count"] = std::to_string(node.gpus.size());
+  const std::string& product = node.gpus.front().product;
+  if (!product.empty()) out["nvidia.com/gpu.product"] = product;
+  return out;
+}
 
 Machine this_machine(const std::string& state_directory) {
   Machine out;
@@ -102,7 +113,7 @@ Machine this_machine(const std::string& state_directory) {
 Json node_object(const NodeDescription& node) {
   return JsonObject{{"apiVersion", "v1"},
                     {"kind", "Node"},
-                    {"metadata", JsonObject{{"name", node.name}, {"labels", labels(node)}}},
+                    {"metadata", JsonObject{{"name", node.name}, {"labels", node_labels(node)}}},
                     {"spec", JsonObject{{"podCIDR", node.pod_network},
                                         {"podCIDRs", JsonArray{node.pod_network}}}}};
 }

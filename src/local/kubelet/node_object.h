@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "document/json.h"
+#include "local/kubelet/gpus.h"
 
 namespace grapnel::local::kubelet {
 
@@ -26,13 +27,15 @@ struct NodeDescription {
   std::string name;
   std::string address;
   Machine machine;
-  int64_t oversubscribe = 1;
+  double oversubscribe = 1;
   int64_t max_pods = 110;
   std::vector<std::string> shortcomings;
   std::string pod_network;
+  std::vector<Gpu> gpus;
 };
 
 Json node_object(const NodeDescription& node);
+JsonObject node_labels(const NodeDescription& node);
 // Conditions of `before` keep the time of their last transition.
 Json node_status(const NodeDescription& node, const Json& before, bool is_ready, Time now);
 Json node_lease(const std::string& node, Time now);

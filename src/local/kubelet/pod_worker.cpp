@@ -21,7 +21,7 @@ constexpr std::string_view kCreating = "ContainerCreating";
 constexpr Duration kRetryWrite = seconds(1);
 constexpr Duration kLongestRetry = seconds(20);
 constexpr size_t kLongestMessage = 4096;
-constexpr Duration kRefresh = seconds(60);
+constexpr Duration kRefresh = seconds(20);
 constexpr Duration kForgiven = minutes(10);
 
 }  // namespace
@@ -166,7 +166,8 @@ Trouble PodWorker::trouble(std::string reason, std::string message) {
 Task<> PodWorker::start_sandbox() {
   const Pod pod = pod_;
   observed_.trouble.reset();
-  auto sources = co_await fetch_sources(*context_.client, pod);
+  auto sources =
+      co_await fetch_sources(*context_.client, pod, !context_.node.api_authority_pem.empty());
   if (!sources) {
     observed_.trouble = trouble(std::string(kCreating), sources.error().message);
     co_return;
@@ -229,7 +230,8 @@ Task<Result<ContainerToRun>> PodWorker::prepare(std::string name, uint64_t attem
       std::ranges::find_if(containers, [&](const Container& c) { return c.name() == name; });
   if (container == containers.end()) co_return fail(Reason::kNotFound, "no container {}", name);
   const std::string directory = context_.runner->pod_directory(pod.uid());
-  auto sources = co_await fetch_sources(*context_.client, pod);
+  auto sources =
+      co_await fetch_sources(*context_.client, pod, !context_.node.api_authority_pem.empty());
   if (!sources) co_return called(kCreating, sources.error());
   auto volumes = plan_volumes({.pod = &pod,
                                .sources = &*sources,
@@ -252,6 +254,12 @@ Task<Result<ContainerToRun>> PodWorker::prepare(std::string name, uint64_t attem
                                .log_path = log_path(logs, attempt),
                                .termination_log = last_words});
   if (!run) co_return called("CreateContainerConfigError", run.error());
+  if (run->gpus > 0) {
+    auto share = context_.gpus->take(pod.uid(), directory, name, run->gpus);
+    if (!share) co_return called("UnexpectedAdmissionError", share.error());
+    run->spec.devices = std::move(share->devices);
+    std::ranges::move(share->environment, std::back_inserter(run->spec.environment));
+  }
   run->directories.push_back(logs);
   if (!last_words.empty()) {
     run->directories.push_back(directory + "/last-words");
@@ -272,7 +280,7 @@ Task<Result<ContainerToRun>> PodWorker::prepare(std::string name, uint64_t attem
 // ConfigMaps, Secrets and tokens change under a running pod; what it mounted follows in a while.
 Task<> PodWorker::refresh_files() {
   const bool is_alive = observed_.has_sandbox && !observed_.is_lost && !pod_.is_finished();
-  if (!is_alive || !has_live_files(pod_)) {
+  if (!is_alive || !has_live_files(pod_, context_.node)) {
     refresh_at_.reset();
     co_return;
   }
@@ -281,7 +289,8 @@ Task<> PodWorker::refresh_files() {
   refresh_at_ = now() + kRefresh;
   if (!is_due) co_return;
   const Pod pod = pod_;
-  auto sources = co_await fetch_sources(*context_.client, pod);
+  auto sources =
+      co_await fetch_sources(*context_.client, pod, !context_.node.api_authority_pem.empty());
   if (!sources) co_return;
   auto volumes = plan_volumes({.pod = &pod,
                                .sources = &*sources,
@@ -323,6 +332,7 @@ Task<> PodWorker::remove_sandbox() {
     log_warning("something of a pod stays behind",
                 {{"pod", pod_.meta.key.text()}, {"why", removed.error().message}});
   }
+  context_.gpus->give_back(pod_.uid());
   observed_.has_sandbox = false;
   observed_.is_lost = false;
 }

@@ -13,6 +13,7 @@
 #include "local/kubelet/container_spec.h"
 #include "local/kubelet/decide.h"
 #include "local/kubelet/environment.h"
+#include "local/kubelet/gpus.h"
 #include "local/kubelet/pod.h"
 #include "local/node/pod_runner.h"
 
@@ -24,6 +25,7 @@ struct WorkerContext {
   kube::Client* client = nullptr;
   Clock* clock = nullptr;
   PodRunner* runner = nullptr;
+  Gpus* gpus = nullptr;
   NodeFacts node;
   std::string state_directory;
   std::function<Variables(const Pod&)> services;  // the environment that tells of services

@@ -115,8 +115,17 @@ std::string token_key(const Json& request) {
                      int_or(find(request, "expirationSeconds"), 3600));
 }
 
-Task<Result<Sources>> fetch_sources(kube::Client& client, Pod pod) {
-  const SourceNames names = sources_of(pod);
+bool wants_api_access(const Pod& pod) {
+  return bool_or(find(pod.spec(), "automountServiceAccountToken"), true);
+}
+
+Json api_token_request() {
+  return JsonObject{{"path", "token"}, {"expirationSeconds", 3607}};
+}
+
+Task<Result<Sources>> fetch_sources(kube::Client& client, Pod pod, bool with_api_token) {
+  SourceNames names = sources_of(pod);
+  if (with_api_token && wants_api_access(pod)) names.tokens.push_back(api_token_request());
   const std::string ns(pod.meta.ns());
   Sources out;
   auto maps = co_await fetch(client, kube::kinds::kConfigMap, ns, names.config_maps);

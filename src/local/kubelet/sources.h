@@ -43,7 +43,11 @@ std::map<std::string, std::string, std::less<>> contents_of(const Json& source);
 // What a token is asked for and known by.
 std::string token_key(const Json& request);
 
+// The token that a pod is given to speak to the API server, unless it wants none.
+bool wants_api_access(const Pod& pod);
+Json api_token_request();
+
 // An Error only when the API server could not be asked.
-Task<Result<Sources>> fetch_sources(kube::Client& client, Pod pod);
+Task<Result<Sources>> fetch_sources(kube::Client& client, Pod pod, bool with_api_token);
 
 }  // namespace grapnel::local::kubelet

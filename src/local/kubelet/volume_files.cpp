@@ -112,10 +112,9 @@ Result<> check_host_path(const Volume& volume) {
 Result<> make_volume(const Volume& volume) {
   switch (volume.kind) {
     case Volume::Kind::kDirectory:
+    case Volume::Kind::kMemory:
     case Volume::Kind::kShm:
       return make_directory(volume.source, 0777);
-    case Volume::Kind::kMemory:
-      return {};
     case Volume::Kind::kHost:
       return check_host_path(volume);
     case Volume::Kind::kFiles:

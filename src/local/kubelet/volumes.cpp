@@ -10,6 +10,8 @@ namespace {
 
 constexpr uint64_t kDefaultShm = 64UL << 20;
 constexpr int64_t kDefaultMode = 0644;
+constexpr std::string_view kApiAccess = "kube-api-access";  // no volume of a spec may be called so
+constexpr std::string_view kApiAccessPath = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 bool is_below(std::string_view path) {
   if (path.empty() || path.front() == '/') return false;
@@ -18,16 +20,6 @@ bool is_below(std::string_view path) {
 
 Failure volume_failure(std::string_view volume, std::string_view why) {
   return fail(Reason::kInvalid, "MountVolume.SetUp failed for volume \"{}\" : {}", volume, why);
-}
-
-size_t count_of_mounts(const Pod& pod, std::string_view volume) {
-  size_t count = 0;
-  for (const Container& container : all_containers(pod)) {
-    for (const Json& mount : elements(find(*container.spec, "volumeMounts"))) {
-      if (string_or(find(mount, "name")) == volume) ++count;
-    }
-  }
-  return count;
 }
 
 bool is_mounted_at_shm(const Pod& pod, std::string_view volume) {
@@ -106,6 +98,17 @@ class Files {
     return {};
   }
 
+  void put(std::string_view path, std::string content, unsigned mode) {
+    const auto found =
+        std::ranges::find_if(files_, [&](const VolumeFile& f) { return f.path == path; });
+    VolumeFile file{.path = std::string(path), .content = std::move(content), .mode = mode};
+    if (found != files_.end()) {
+      *found = std::move(file);
+    } else {
+      files_.push_back(std::move(file));
+    }
+  }
+
   std::vector<VolumeFile> take() { return std::move(files_); }
 
  private:
@@ -120,16 +123,6 @@ class Files {
   }
   unsigned mode_of(const Json& item) const {
     return static_cast<unsigned>(int_or(find(item, "mode"), default_mode_)) & 0777U;
-  }
-  void put(std::string_view path, std::string content, unsigned mode) {
-    const auto found =
-        std::ranges::find_if(files_, [&](const VolumeFile& f) { return f.path == path; });
-    VolumeFile file{.path = std::string(path), .content = std::move(content), .mode = mode};
-    if (found != files_.end()) {
-      *found = std::move(file);
-    } else {
-      files_.push_back(std::move(file));
-    }
   }
 
   const VolumeInput& in_;
@@ -193,10 +186,8 @@ Result<Volume> plan_volume(const VolumeInput& in, const Json& spec) {
   out.source = in.pod_directory + "/volumes/" + out.name;
   if (const Json* empty = find(spec, "emptyDir")) {
     if (string_or(find(*empty, "medium")) != "Memory") return out;
-    out.bytes = memory_size(*empty, *in.node);
-    // A tmpfs belongs to one container; one that several share is a directory instead.
-    if (count_of_mounts(*in.pod, out.name) <= 1) out.kind = Volume::Kind::kMemory;
-    if (is_mounted_at_shm(*in.pod, out.name)) out.kind = Volume::Kind::kShm;
+    const bool is_shm = is_mounted_at_shm(*in.pod, out.name);
+    out.kind = is_shm ? Volume::Kind::kShm : Volume::Kind::kMemory;
     return out;
   }
   if (const Json* host = find(spec, "hostPath")) {
@@ -222,6 +213,19 @@ Result<Volume> plan_volume(const VolumeInput& in, const Json& spec) {
   return out;
 }
 
+Result<Volume> api_access(const VolumeInput& in) {
+  Files files(in, kDefaultMode);
+  if (auto added = files.add_token(api_token_request(), *in.sources); !added) {
+    return fail(added.error());
+  }
+  files.put("ca.crt", in.node->api_authority_pem, kDefaultMode);
+  files.put("namespace", std::string(in.pod->meta.ns()), kDefaultMode);
+  return Volume{.name = std::string(kApiAccess),
+                .kind = Volume::Kind::kFiles,
+                .source = fmt::format("{}/{}", in.pod_directory, kApiAccess),
+                .files = files.take()};
+}
+
 }  // namespace
 
 Result<std::vector<Volume>> plan_volumes(const VolumeInput& in) {
@@ -232,6 +236,11 @@ Result<std::vector<Volume>> plan_volumes(const VolumeInput& in) {
       return volume_failure(string_or(find(spec, "name")), volume.error().message);
     }
     out.push_back(std::move(*volume));
+  }
+  if (!in.node->api_authority_pem.empty() && wants_api_access(*in.pod)) {
+    auto access = api_access(in);
+    if (!access) return volume_failure(kApiAccess, access.error().message);
+    out.push_back(std::move(*access));
   }
   return out;
 }
@@ -245,7 +254,20 @@ uint64_t shm_bytes(const Pod& pod, const NodeFacts& node) {
   return kDefaultShm;
 }
 
-bool has_live_files(const Pod& pod) {
+std::vector<MemoryDirectory> memory_directories(const Pod& pod, const NodeFacts& node) {
+  std::vector<MemoryDirectory> out;
+  for (const Json& spec : elements(find(pod.spec(), "volumes"))) {
+    const Json* empty = find(spec, "emptyDir");
+    const auto name = string_or(find(spec, "name"));
+    if (empty == nullptr || string_or(find(*empty, "medium")) != "Memory") continue;
+    if (is_mounted_at_shm(pod, name)) continue;
+    out.push_back({.path = fmt::format("volumes/{}", name), .bytes = memory_size(*empty, node)});
+  }
+  return out;
+}
+
+bool has_live_files(const Pod& pod, const NodeFacts& node) {
+  if (!node.api_authority_pem.empty() && wants_api_access(pod)) return true;
   return std::ranges::any_of(elements(find(pod.spec(), "volumes")), [](const Json& volume) {
     return find(volume, "configMap") != nullptr || find(volume, "secret") != nullptr ||
            find(volume, "projected") != nullptr || find(volume, "downwardAPI") != nullptr;
@@ -266,22 +288,30 @@ Result<Mounts> mounts_of(const Container& container, const std::vector<Volume>& 
                 .path = std::string(string_or(find(spec, "mountPath"))),
                 .read_only = bool_or(find(spec, "readOnly"))};
     if (volume->kind == Volume::Kind::kShm && mount.path == "/dev/shm") continue;
-    if (volume->kind == Volume::Kind::kMemory) {
-      mount.kind = Mount::Kind::kMemory;
-      mount.bytes = volume->bytes;
-    }
     if (volume->kind == Volume::Kind::kFiles) mount.read_only = true;
     std::string sub_path(string_or(find(spec, "subPath")));
     if (const Json* expression = find(spec, "subPathExpr")) {
       sub_path = expand(string_or(expression),
                         [&](std::string_view n) { return environment.get_known(n); });
     }
-    if (!sub_path.empty() && mount.kind != Mount::Kind::kMemory) {
+    if (!sub_path.empty()) {
       if (!is_below(sub_path)) return fail(Reason::kInvalid, "invalid subPath \"{}\"", sub_path);
       mount.source += "/" + sub_path;
-      if (volume->kind != Volume::Kind::kFiles) out.directories.push_back(mount.source);
+      // What is in memory only the pod itself can reach.
+      mount.make_source = volume->kind == Volume::Kind::kMemory;
+      if (volume->kind != Volume::Kind::kFiles && !mount.make_source) {
+        out.directories.push_back(mount.source);
+      }
     }
     out.mounts.push_back(std::move(mount));
+  }
+  const auto access =
+      std::ranges::find_if(volumes, [](const Volume& v) { return v.name == kApiAccess; });
+  const bool is_taken =
+      std::ranges::any_of(out.mounts, [](const Mount& m) { return m.path == kApiAccessPath; });
+  if (access != volumes.end() && !is_taken) {
+    out.mounts.push_back(
+        {.source = access->source, .path = std::string(kApiAccessPath), .read_only = true});
   }
   std::ranges::sort(out.mounts, {}, [](const Mount& m) -> const std::string& { return m.path; });
   return out;

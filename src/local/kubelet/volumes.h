@@ -26,7 +26,7 @@ struct VolumeFile {
 struct Volume {
   enum class Kind {
     kDirectory,  // ours, empty at first
-    kMemory,     // a tmpfs of `bytes`
+    kMemory,     // ours, in memory: the pod was started with it
     kShm,        // the pod's own /dev/shm
     kHost,       // of the host, checked as `host_type` asks
     kFiles,      // ours, with `files`
@@ -35,7 +35,6 @@ struct Volume {
   Kind kind = Kind::kDirectory;
   std::string source;  // on the host
   std::string host_type;
-  uint64_t bytes = 0;
   std::vector<VolumeFile> files;
 };
 
@@ -52,8 +51,10 @@ struct VolumeInput {
 Result<std::vector<Volume>> plan_volumes(const VolumeInput& input);
 // The size that the pod's /dev/shm should have: of a memory volume mounted there.
 uint64_t shm_bytes(const Pod& pod, const NodeFacts& node);
+// The other volumes that are held in memory.
+std::vector<MemoryDirectory> memory_directories(const Pod& pod, const NodeFacts& node);
 // Whether it has volumes whose files may change while it runs.
-bool has_live_files(const Pod& pod);
+bool has_live_files(const Pod& pod, const NodeFacts& node);
 // Makes what is missing and brings files up to date.
 Result<> make_volumes(const std::vector<Volume>& volumes);
 
@@ -61,6 +62,7 @@ struct Mounts {
   std::vector<Mount> mounts;             // outer ones first
   std::vector<std::string> directories;  // to be made before: subPaths
 };
+// What the spec asks for, and the API server's token where every container looks for it.
 Result<Mounts> mounts_of(const Container& container, const std::vector<Volume>& volumes,
                          const ContainerEnvironment& environment);
 

@@ -56,8 +56,6 @@ TEST(PlanVolumes, KnowsEachKind) {
   EXPECT_EQ(one(R"({"name":"v","emptyDir":{}})").source, "/pod/volumes/v");
   const Volume memory = one(R"({"name":"v","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}})");
   EXPECT_EQ(memory.kind, Volume::Kind::kMemory);
-  EXPECT_EQ(memory.bytes, 1UL << 20);
-  EXPECT_EQ(one(R"({"name":"v","emptyDir":{"medium":"Memory"}})").bytes, 4UL << 30);
   EXPECT_EQ(one(R"({"name":"v","emptyDir":{"medium":"Memory"}})",
                 R"([{"name":"v","mountPath":"/dev/shm"}])")
                 .kind,
@@ -65,6 +63,20 @@ TEST(PlanVolumes, KnowsEachKind) {
   EXPECT_EQ(one(R"({"name":"v","hostPath":{"path":"/x"}})").source, "/x");
   EXPECT_EQ(one(R"({"name":"v","persistentVolumeClaim":{"claimName":"data"}})").source,
             "/claims/ns/data");
+}
+
+TEST(MemoryDirectories, AreOfTheSizeAsked) {
+  const Pod pod = pod_of(R"({"containers":[{"name":"main","volumeMounts":[
+      {"name":"shm","mountPath":"/dev/shm"}]}],"volumes":[
+      {"name":"small","emptyDir":{"medium":"Memory","sizeLimit":"1Mi"}},
+      {"name":"half","emptyDir":{"medium":"Memory"}},
+      {"name":"shm","emptyDir":{"medium":"Memory"}},
+      {"name":"disk","emptyDir":{}}]})");
+  const auto found = memory_directories(pod, kNode);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].path, "volumes/small");
+  EXPECT_EQ(found[0].bytes, 1UL << 20);
+  EXPECT_EQ(found[1].bytes, 4UL << 30);
 }
 
 TEST(PlanVolumes, FillsFiles) {
@@ -108,25 +120,26 @@ TEST(PlanVolumes, NamesWhatIsMissing) {
 }
 
 TEST(MountsOf, AreOuterOnesFirst) {
-  const Json spec = json(R"({"name":"main","volumeMounts":[
+  const Json spec = json(R"json({"name":"main","volumeMounts":[
       {"name":"d","mountPath":"/a/b","subPath":"s"},
       {"name":"d","mountPath":"/a","readOnly":true},
-      {"name":"m","mountPath":"/m"},
+      {"name":"m","mountPath":"/m","subPath":"inner"},
       {"name":"f","mountPath":"/f"},
-      {"name":"d","mountPath":"/e","subPathExpr":"$(NAME)"}]
-})");
+      {"name":"d","mountPath":"/e","subPathExpr":"$(NAME)"}]})json");
   const std::vector<Volume> volumes{
       {.name = "d", .source = "/d"},
-      {.name = "m", .kind = Volume::Kind::kMemory, .bytes = 5},
+      {.name = "m", .kind = Volume::Kind::kMemory, .source = "/memory"},
       {.name = "f", .kind = Volume::Kind::kFiles, .source = "/files"}};
-auto mounts = mounts_of({.spec = &spec}, volumes, {.known = {{"NAME", "n"}}});
-ASSERT_TRUE(mounts) << mounts.error().message;
-std::vector<std::string> rows;
-for (const Mount& m : mounts->mounts) {
-  rows.push_back(fmt::format("{} {}{}", m.path, m.source, m.read_only ? " ro" : ""));
-}
-EXPECT_THAT(rows, ElementsAre("/a /d ro", "/a/b /d/s", "/e /d/n", "/f /files ro", "/m "));
-EXPECT_THAT(mounts->directories, ElementsAre("/d/s", "/d/n"));
+  auto mounts = mounts_of({.spec = &spec}, volumes, {.known = {{"NAME", "n"}}});
+  ASSERT_TRUE(mounts) << mounts.error().message;
+  std::vector<std::string> rows;
+  for (const Mount& m : mounts->mounts) {
+    rows.push_back(fmt::format("{} {}{}", m.path, m.source, m.read_only ? " ro" : ""));
+  }
+  EXPECT_THAT(rows,
+              ElementsAre("/a /d ro", "/a/b /d/s", "/e /d/n", "/f /files ro", "/m /memory/inner"));
+  EXPECT_THAT(mounts->directories, ElementsAre("/d/s", "/d/n"));
+  EXPECT_TRUE(mounts->mounts.back().make_source);
 }
 
 TEST(MountsOf, StayInsideTheVolume) {

@@ -313,19 +313,11 @@ class Planner {
           step({.kind = MountKind::kBind,
                 .target = mount->path,
                 .source = mount->source,
-                .flags = MS_REC | read_only});
+                .flags = MS_REC | read_only,
+                .make_source = mount->make_source});
           break;
         case Mount::Kind::kPrivate:
           overlay(mount->source, mount->path);
-          break;
-        case Mount::Kind::kMemory:
-          step({.kind = MountKind::kFileSystem,
-                .target = mount->path,
-                .source = "tmpfs",
-                .type = "tmpfs",
-                .options = mount->bytes == 0 ? "mode=1777"
-                                             : fmt::format("mode=1777,size={}", mount->bytes),
-                .flags = MS_NOSUID | MS_NODEV | read_only});
           break;
       }
     }
@@ -422,6 +414,7 @@ std::string encode(const MountStep& step) {
   if (!step.options.empty()) writer.text(Field::kOptions, step.options);
   if (step.flags != 0) writer.number(Field::kFlags, step.flags);
   if (step.may_fail) writer.number(Field::kMayFail, 1);
+  if (step.make_source) writer.number(Field::kMakeSource, 1);
   if (!step.layer.empty()) writer.text(Field::kLayerDirectory, step.layer);
   return bytes;
 }

@@ -22,6 +22,7 @@ struct MountStep {
   uint64_t flags = 0;
   unsigned mode = 0755;
   bool may_fail = false;
+  bool make_source = false;
   std::string layer;  // where an overlay keeps what is written
   bool operator==(const MountStep&) const = default;
 };

@@ -102,6 +102,12 @@ Task<Result<>> ClusterNetwork::connect() {
   if (answer->fds.empty()) co_return fail(Reason::kTransport, "the anchor gave no namespace");
   network_fd_ = std::move(answer->fds[0]);
   if (answer->fds.size() > 1) user_fd_ = std::move(answer->fds[1]);
+  shim::Reader reader(answer->bytes);
+  reader.message();
+  shim::FieldValue value;
+  while (reader.next(value)) {
+    if (value.field == Field::kNote) no_way_out_ = value.text;
+  }
   co_return Result<>();
 }
 

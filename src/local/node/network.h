@@ -55,6 +55,8 @@ class ClusterNetwork {
   int user_fd() const { return user_fd_.get(); }  // -1 as root
   AddressPool& addresses() { return addresses_; }
   const std::string& dns_address() const { return options_.dns_address; }
+  // Why connections of pods to beyond the cluster are not handed to kOutboundPort; "": they are.
+  const std::string& no_way_out() const { return no_way_out_; }
 
   // A socket that lives in the cluster's network: connect() it to a pod, from here.
   Task<Result<Fd>> socket(int domain, int type);
@@ -76,8 +78,10 @@ class ClusterNetwork {
   Semaphore one_at_a_time_;
   Fd network_fd_;
   Fd user_fd_;
+  std::string no_way_out_;
 };
 
 inline constexpr std::string_view kBridgeName = "grapnel0";
+using shim::kOutboundPort;
 
 }  // namespace grapnel::local

@@ -108,6 +108,10 @@ Launch PodRunner::Impl::pod_launch(const PodSpec& pod, const std::string& addres
   writer.text(Field::kHostname, pod.hostname);
   writer.number(Field::kShmBytes, pod.shm_bytes);
   if (isolation == Isolation::kNone) return what;
+  for (const MemoryDirectory& memory : pod.memory) {
+    writer.number(Field::kMemoryBytes, memory.bytes);
+    writer.text(Field::kMemoryDirectory, memory.path);
+  }
 
   uint64_t namespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC;
   if (!pod.host_network) namespaces |= CLONE_NEWNET;
@@ -166,6 +170,9 @@ Task<Result<std::unique_ptr<PodRunner>>> PodRunner::open(PodRunnerOptions option
                                                   .dns_address = options.dns_address});
     if (!network) co_return fail(network.error());
     impl->network = std::move(*network);
+    if (const std::string& why = impl->network->no_way_out(); !why.empty()) {
+      impl->shortcomings.push_back("pods reach nothing beyond the cluster: " + why);
+    }
   }
   impl->cgroups = Cgroups::find("grapnel-" + short_hash(options.state_directory));
   for (const char* what : {"cpu", "memory", "pids"}) {

@@ -226,7 +226,7 @@ TEST_F(NodeTest, VolumesAreAtTheirPaths) {
   const std::string volume = state + "/volume";
   ASSERT_EQ(mkdir(volume.c_str(), 0755), 0);
   std::ofstream(volume + "/given") << "from outside\n";
-  start_pod("volumes");
+  start_pod("volumes", {.memory = {{.path = "memory", .bytes = 2 << 20}}});
   ContainerSpec spec = shell(
       "volumes",
       "cat /data/given; echo back > /data/made; echo no > /fixed/made; cat /deep/in/here/given; "
@@ -237,7 +237,7 @@ TEST_F(NodeTest, VolumesAreAtTheirPaths) {
                  {.source = volume, .path = "/fixed", .read_only = true},
                  {.source = volume, .path = "/deep/in/here"},
                  {.source = volume + "/given", .path = "/one/file.txt"},
-                 {.kind = Mount::Kind::kMemory, .path = "/memory", .bytes = 2 << 20}};
+                 {.source = runner->pod_directory("volumes") + "/memory", .path = "/memory"}};
   auto started = run(runner->start_container("volumes", spec));
   ASSERT_TRUE(started) << started.error().message;
   EXPECT_EQ(run(runner->wait_for_end("volumes", "main"))->exit_code, 0);

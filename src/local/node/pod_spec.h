@@ -16,13 +16,12 @@ struct Mount {
   enum class Kind {
     kBind,     // `source`, a file or directory of the host, as it is
     kPrivate,  // `source`, a directory of the host, with a writable layer that nobody else sees
-    kMemory,   // a tmpfs of `bytes`
   };
   Kind kind = Kind::kBind;
   std::string source;
   std::string path;
   bool read_only = false;
-  uint64_t bytes = 0;  // 0: half of the machine's memory
+  bool make_source = false;  // a directory, where it is not there
 };
 
 struct Limits {
@@ -60,6 +59,13 @@ struct HostAlias {
   std::vector<std::string> names;
 };
 
+// A directory below the pod's that is held in memory. It lives as long as the pod, and only the
+// pod's containers see what is in it.
+struct MemoryDirectory {
+  std::string path;  // below the pod's directory
+  uint64_t bytes = 0;
+};
+
 struct PodSpec {
   std::string id;  // names its directory: the uid
   std::string hostname;
@@ -68,6 +74,7 @@ struct PodSpec {
   std::vector<HostAlias> host_aliases;
   std::optional<std::string> resolv_conf;  // none: the cluster's own
   uint64_t shm_bytes = 64 * 1024 * 1024;
+  std::vector<MemoryDirectory> memory;
   bool host_network = false;
   bool share_processes = false;
   std::string note;  // kept, and given back by recover()

@@ -133,6 +133,9 @@ Result<> write_file(const std::string& path, std::string_view text, unsigned mod
 Result<> prepare_pod_directory(const std::string& directory, const PodSpec& pod,
                                std::string_view address, std::string_view dns_address) {
   if (auto made = make_directory(directory + "/shm", 0755); !made) return made;
+  for (const MemoryDirectory& memory : pod.memory) {
+    if (auto made = make_directory(directory + "/" + memory.path, 0777); !made) return made;
+  }
   // Secrets of the pod lie below it.
   chmod(directory.c_str(), 0700);
   if (auto done = write_file(directory + "/hosts", hosts_file(pod, address), 0644); !done) {

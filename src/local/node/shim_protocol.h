@@ -110,6 +110,7 @@ enum class Field : uint16_t {
   kMode = 70,
   kMayFail = 71,
   kLayerDirectory = 72,  // of an overlay: upper/ and work/ are made in it
+  kMakeSource = 73,      // of a bind: a directory, where it is not there
 
   // A pod.
   kPodDirectory = 96,
@@ -130,7 +131,12 @@ enum class Field : uint16_t {
   kOuterUser = 111,
   kOuterGroup = 112,
   kDnsAddress = 113,
+  kMemoryBytes = 114,      // of the next kMemoryDirectory
+  kMemoryDirectory = 115,  // below the pod's
 };
+
+// Where the way out of the cluster's network begins (shim/redirect.h): a port of the bridge.
+inline constexpr uint16_t kOutboundPort = 15001;
 
 enum class State : uint64_t { kStarting = 0, kRunning = 1, kExited = 2, kFailedToStart = 3 };
 

@@ -11,13 +11,16 @@
 #include <unistd.h>
 
 #include "local/node/shim/netlink.h"
+#include "local/node/shim/redirect.h"
 #include "local/node/shim/util.h"
 
 namespace grapnel::local::shim {
 namespace {
 
 constexpr int kMostClients = 8;
-int g_dns[2] = {-1, -1};  // UDP, TCP
+constexpr unsigned kServicePrefix = 16;
+int g_dns[2] = {-1, -1};       // UDP, TCP
+char* g_no_way_out = nullptr;  // why pods cannot reach beyond the cluster
 
 int dns_socket(const char* address, int type) {
   sockaddr_in where{};
@@ -36,10 +39,11 @@ int dns_socket(const char* address, int type) {
   return fd;
 }
 
-void answer(int client, const int* fds, size_t count, bool ok) {
+void answer(int client, const int* fds, size_t count, bool ok, const char* note = nullptr) {
   Buffer bytes;
   Writer writer(bytes);
   writer.message(Message::kAnchorReply);
+  if (note != nullptr) writer.text(Field::kNote, note);
   if (!ok) writer.text(Field::kError, failure());
   send_packet(client, bytes.view(), fds, ok ? count : 0);
 }
@@ -49,7 +53,7 @@ void give_namespaces(int client, const Config& config) {
   if ((config.namespaces & CLONE_NEWUSER) != 0)
     fds[1] = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
   const bool ok = fds[0] >= 0 || failed("opening /proc/self/ns/net");
-  answer(client, fds, fds[1] >= 0 ? 2 : 1, ok);
+  answer(client, fds, fds[1] >= 0 ? 2 : 1, ok, g_no_way_out);
   for (const int fd : fds) {
     if (fd >= 0) close(fd);
   }
@@ -115,6 +119,9 @@ bool set_up_anchor(const Config& c) {
     return false;
   }
   write_small("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+  const ClusterRange inside[] = {{.address = c.gateway, .prefix = c.prefix},
+                                 {.address = c.dns_address, .prefix = kServicePrefix}};
+  if (!redirect_outbound(inside, 2, kOutboundPort)) g_no_way_out = copy_text(failure());
   g_dns[0] = dns_socket(c.dns_address, SOCK_DGRAM);
   g_dns[1] = dns_socket(c.dns_address, SOCK_STREAM);
   return g_dns[0] >= 0 && g_dns[1] >= 0;

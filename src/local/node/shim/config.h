@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace grapnel::local::shim {
 
@@ -10,6 +11,7 @@ struct Config {
   const char* hostname = "";
   const char* domain = "(none)";
   uint64_t shm_bytes = 0;
+  std::string_view fields;  // all of them, for those that come more than once
   int user_fd = -1;
   int network_fd = -1;
   uint64_t namespaces = 0;

@@ -29,6 +29,7 @@ namespace {
 
 Config decode(std::string_view bytes) {
   Config c;
+  c.fields = bytes;
   Reader reader(bytes);
   FieldValue value;
   while (reader.next(value)) {
@@ -119,6 +120,27 @@ bool has(const Config& c, uint64_t flag) {
   return (c.namespaces & flag) != 0;
 }
 
+// For the pod's containers alone: the host does not see this mount, and it ends with the shim.
+bool mount_memory(const char* path, uint64_t bytes, unsigned long flags) {
+  char options[64];
+  snprintf(options, sizeof options, "mode=1777,size=%lu", static_cast<unsigned long>(bytes));
+  return mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV | flags, options) == 0 ||
+         failed("mounting %s", path);
+}
+
+bool mount_volumes(const Config& c) {
+  Reader reader(c.fields);
+  FieldValue value;
+  uint64_t bytes = 0;
+  while (reader.next(value)) {
+    if (value.field == Field::kMemoryBytes) bytes = value.number();
+    if (value.field == Field::kMemoryDirectory && !mount_memory(value.text.data(), bytes, 0)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool set_up_pod(const Config& c) {
   if (has(c, CLONE_NEWUTS) && (sethostname(c.hostname, strlen(c.hostname)) != 0 ||
                                setdomainname(c.domain, strlen(c.domain)) != 0)) {
@@ -128,13 +150,8 @@ bool set_up_pod(const Config& c) {
     if (mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
       return failed("parting from the host's mounts");
     }
-    char options[64];
-    snprintf(options, sizeof options, "mode=1777,size=%lu",
-             static_cast<unsigned long>(c.shm_bytes));
-    if (c.shm_bytes != 0 &&
-        mount("shm", "shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0) {
-      return failed("mounting /dev/shm");
-    }
+    if (c.shm_bytes != 0 && !mount_memory("shm", c.shm_bytes, MS_NOEXEC)) return false;
+    if (!mount_volumes(c)) return false;
   }
   if (!has(c, CLONE_NEWNET)) return true;
   Netlink netlink;

@@ -24,6 +24,7 @@ struct Mount {
   unsigned long flags = 0;
   unsigned mode = 0755;
   bool may_fail = false;
+  bool make_source = false;
 };
 
 Mount decode(std::string_view fields) {
@@ -58,6 +59,9 @@ Mount decode(std::string_view fields) {
         break;
       case Field::kMayFail:
         m.may_fail = value.number() != 0;
+        break;
+      case Field::kMakeSource:
+        m.make_source = value.number() != 0;
         break;
       default:
         break;
@@ -120,8 +124,16 @@ bool set_flags(const char* target, unsigned long flags, bool recursive) {
                  sizeof wanted) == 0;
 }
 
+void make_source(const char* path) {
+  const int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  const int made = make_directories(root, path, 0777);
+  if (made >= 0) close(made);
+  close(root);
+}
+
 bool bind(int root, const Mount& m) {
   struct stat info{};
+  if (m.make_source) make_source(m.source);
   if (stat(m.source, &info) != 0) return failed("mounting %s at %s", m.source, m.target);
   const int fd =
       S_ISDIR(info.st_mode) ? make_directories(root, m.target, 0755) : make_file(root, m.target);
