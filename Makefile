@@ -2,7 +2,7 @@
 # make test   sets up, builds, and runs every suite
 # make help   lists the rest
 
-.PHONY: run build test unit headers lint format setup setup-test clean help
+.PHONY: run build test soak unit headers lint format setup setup-test clean help
 .DEFAULT_GOAL := help
 # The machine's own choice of Python; suites use the environment that tools/venv makes.
 export GRAPNEL_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/grapnel
@@ -27,6 +27,12 @@ run: build
 
 test: setup-test
 	@tools/test
+
+# make soak   the suites of pods for longer than fits a test: kills, leaks, Ray clusters side by side
+soak: setup-test
+	@[ -f build/asan/build.ninja ] || cmake --preset asan >/dev/null
+	@cmake --build --preset asan --target grapnel
+	@GRAPNEL_SOAK=1 $$(tools/venv) -m pytest -q -p no:cacheprovider tests/pods/test_crash.py tests/pods/test_leaks.py tests/runtimes
 
 # make unit   only the unit tests, under the sanitizers
 unit: setup-test

@@ -1,0 +1,72 @@
+"""`kill -9` of grapnel at any moment: pods go on, none is lost, none is run twice, every exit code is right."""
+
+import os
+import pathlib
+import random
+import tempfile
+import time
+
+import pytest
+
+from .cluster import NOBODY, SOAK, Cluster, container_status, pod
+
+CRASHES = 100 if SOAK else 20
+AT_ONCE = 20
+
+
+@pytest.fixture(params=["root", "user"])
+def own_cluster(request, kubectl_program):
+    is_root = os.geteuid() == 0
+    if request.param == "root" and not is_root:
+        pytest.skip("needs root")
+    with Cluster(user=NOBODY if request.param == "user" and is_root else None,
+                 options=["--oversubscribe", "16"]) as running:
+        yield running
+
+
+def test_no_pod_is_lost_or_run_twice(own_cluster, tmp_path_factory):
+    cluster = own_cluster
+    seed = int(os.environ.get("GRAPNEL_SEED", time.time_ns() % 100000))
+    chance = random.Random(seed)
+    with tempfile.TemporaryDirectory(prefix="grapnel-crash-") as folder:
+        os.chmod(folder, 0o777)
+        marks = {"volumes": [{"name": "h", "hostPath": {"path": folder}}],
+                 "volumeMounts": [{"name": "h", "mountPath": "/marks"}]}
+        made, wanted = 0, {}
+        open_pods = set()
+
+        def create():
+            nonlocal made
+            name, code = f"crash-{made}", chance.randrange(0, 100)
+            made += 1
+            wanted[name] = code
+            open_pods.add(name)
+            seconds = chance.choice(["0", "0.2", "0.7", "1.5", "3"])
+            cluster.create(pod(name, f"echo start >> /marks/{name}; sleep {seconds}; echo end; exit {code}", **marks))
+
+        def look():
+            for p in cluster.pods():
+                if p["metadata"]["name"] in open_pods and p["status"].get("phase") in ("Succeeded", "Failed"):
+                    check(p)
+
+        def check(p):
+            name = p["metadata"]["name"]
+            state = container_status(p)["state"]["terminated"]
+            assert state["exitCode"] == wanted[name], (seed, name, p["status"])
+            assert pathlib.Path(folder, name).read_text() == "start\n", (seed, name)
+            assert cluster.output(name) == "end\n", (seed, name)
+            open_pods.discard(name)
+            cluster.delete("Pod", name)
+
+        for crash in range(CRASHES):
+            while len(open_pods) < AT_ONCE:
+                create()
+            time.sleep(chance.uniform(0, 1.0))
+            look()
+            time.sleep(chance.uniform(0, 0.05))
+            cluster.kill()
+            time.sleep(chance.choice([0, 0, 0.3]))
+            cluster.start()
+        cluster.wait(lambda: look() or not open_pods, f"all pods have ended (seed {seed})", 60)
+        cluster.wait(lambda: not cluster.pods(), "all are gone")
+        assert len(list(pathlib.Path(folder).iterdir())) == made

@@ -1,0 +1,169 @@
+"""Addresses and names: pods find each other, and nobody else finds them."""
+
+import concurrent.futures
+import subprocess
+
+import pytest
+
+from .cluster import pod, service
+
+SERVE = "exec /usr/bin/python3 -u -m http.server --directory /srv/www {port}"
+GET = "/usr/bin/python3 -c 'import sys,urllib.request as u; print(u.urlopen(sys.argv[1],timeout=5).read().decode())' "
+
+
+def web(name, text, port=8080, **options):
+    """A pod that serves `text`."""
+    return pod(name, f"mkdir -p /srv/www; echo {text} > /srv/www/index.html; " + SERVE.format(port=port),
+               readinessProbe={"tcpSocket": {"port": port}, "periodSeconds": 1}, **options)
+
+
+def test_pods_of_an_indexed_job_find_each_other(cluster, name):
+    script = f"""
+import os, socket, time
+index, group = os.environ["JOB_COMPLETION_INDEX"], "{name}"
+assert socket.gethostname() == f"{{group}}-{{index}}", socket.gethostname()
+server = socket.create_server(("0.0.0.0", 23456))
+for other in range(3):
+    while True:  # its name comes when it does
+        try:
+            link = socket.create_connection((f"{{group}}-{{other}}.{{group}}", 23456), timeout=2)
+            break
+        except OSError:
+            time.sleep(0.05)
+    link.sendall(index.encode())
+    link.close()
+print(sorted(server.accept()[0].recv(10).decode() for _ in range(3)))
+"""
+    template = pod("none", "")["spec"]
+    template["subdomain"] = name
+    template["containers"][0]["command"] = ["/usr/bin/python3", "-c", script]
+    cluster.create(
+        service(name, {"job-name": name}, headless=True, publishNotReadyAddresses=True),
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
+         "spec": {"completions": 3, "parallelism": 3, "completionMode": "Indexed", "backoffLimit": 0,
+                  "template": {"metadata": {"labels": {"job-name": name}}, "spec": template}}})
+
+    def has_ended():
+        job = cluster.get("Job", name)
+        return next((c["type"] for c in job.get("status", {}).get("conditions", [])
+                     if c["type"] in ("Complete", "Failed") and c["status"] == "True"), None)
+
+    assert cluster.wait(has_ended, "the job ends", 60) == "Complete"
+    pods = [p["metadata"]["name"] for p in cluster.pods() if p["metadata"]["name"].startswith(name)]
+    assert len(pods) == 3
+    assert {cluster.output(p) for p in pods} == {"['0', '1', '2']\n"}
+
+
+def test_two_pods_listen_on_one_port(cluster, name):
+    cluster.create(web(f"{name}-a", "from-a"), web(f"{name}-b", "from-b"))
+    addresses = {n: cluster.ready(f"{name}-{n}")["status"]["podIP"] for n in "ab"}
+    assert addresses["a"] != addresses["b"]
+    for n, address in addresses.items():
+        assert cluster.run(pod(f"{name}-ask-{n}", GET + f"http://{address}:8080/")).strip() == f"from-{n}"
+
+
+def test_nothing_of_a_pod_is_reachable_from_the_machine(cluster, name):
+    cluster.create(web(name, "secret"))
+    address = cluster.ready(name)["status"]["podIP"]
+    asked = subprocess.run(["curl", "-sS", "-m", "1", "--noproxy", "*", f"http://{address}:8080/"],
+                           capture_output=True)
+    assert b"secret" not in asked.stdout
+
+
+def test_a_service_has_an_address_a_name_and_variables(cluster, name):
+    cluster.create(service(name, {"app": name}, port=80, target=8080))
+    cluster.create(web(f"{name}-a", "from-a", labels={"app": name}), web(f"{name}-b", "from-b", labels={"app": name}))
+    for n in "ab":
+        cluster.ready(f"{name}-{n}")
+    address = cluster.get("Service", name)["spec"]["clusterIP"]
+    upper = name.upper().replace("-", "_")
+    out = cluster.run(pod(f"{name}-ask", f"""
+set -e
+[ "${upper}_SERVICE_HOST" = {address} ]
+[ "${upper}_SERVICE_PORT" = 80 ]
+for host in {address} {name} {name}.default {name}.default.svc.cluster.local; do
+  for turn in 1 2 3 4; do {GET} http://$host/; done
+done"""))
+    answers = out.split()
+    assert len(answers) == 16 and set(answers) == {"from-a", "from-b"}
+
+
+def test_a_service_leads_only_to_ready_pods(cluster, name):
+    unready = web(f"{name}-b", "from-b", labels={"app": name})
+    unready["spec"]["containers"][0]["readinessProbe"] = {"exec": {"command": ["false"]}}
+    cluster.create(service(name, {"app": name}, port=80, target=8080),
+                   web(f"{name}-a", "from-a", labels={"app": name}), unready)
+    cluster.ready(f"{name}-a")
+    cluster.phase(f"{name}-b", "Running")
+    out = cluster.run(pod(f"{name}-ask", f"for i in 1 2 3 4 5 6; do {GET} http://{name}/; done"))
+    assert set(out.split()) == {"from-a"}
+
+
+def test_names_that_do_not_exist_are_said_to_not_exist_at_once(cluster, name):
+    out = cluster.run(pod(name, """/usr/bin/python3 -c '
+import socket, time
+begin = time.monotonic()
+try:
+    socket.getaddrinfo("nobody.default.svc.cluster.local", 80)
+    print("found")
+except socket.gaierror as error:
+    print(error.errno == socket.EAI_NONAME, time.monotonic() - begin < 2)'"""))
+    assert out == "True True\n"
+
+
+def test_the_api_is_reached_from_a_pod(cluster, name):
+    out = cluster.run(pod(name, """/usr/bin/python3 -c '
+import json, os, ssl, urllib.request
+folder = "/var/run/secrets/kubernetes.io/serviceaccount/"
+token = open(folder + "token").read()
+ask = urllib.request.Request(
+    "https://%s:%s/version" % (os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]),
+    headers={"Authorization": "Bearer " + token})
+print(json.load(urllib.request.urlopen(ask, context=ssl.create_default_context(cafile=folder + "ca.crt")))["major"])
+print(open(folder + "namespace").read())'"""))
+    assert out.split() == ["1", "default"]
+
+
+def test_host_files_tell_who_the_pod_is(cluster, name):
+    out = cluster.run(pod(name, "hostname; hostname -f; cat /etc/hosts; grep -v '^#' /etc/resolv.conf",
+                          spec={"hostname": "me", "subdomain": "group",
+                                "hostAliases": [{"ip": "10.1.2.3", "hostnames": ["far", "away"]}]}))
+    lines = out.splitlines()
+    assert lines[:2] == ["me", "me.group.default.svc.cluster.local"]
+    assert "10.1.2.3\tfar\taway" in lines
+    assert "search default.svc.cluster.local svc.cluster.local cluster.local" in lines
+    assert "options ndots:5" in lines
+
+
+def test_port_forward_under_load(cluster, name, tmp_path):
+    cluster.create(web(name, "hello"))
+    cluster.ready(name)
+    forward = subprocess.Popen(cluster.kubectl_command("port-forward", f"pod/{name}", ":8080"),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        told = forward.stdout.readline()
+        if not told:
+            pytest.skip(forward.stderr.read().strip())
+        port = int(told.split(" -> ")[0].rsplit(":", 1)[1])
+
+        def ask(count):
+            urls = [f"http://127.0.0.1:{port}/"] * count
+            return subprocess.run(["curl", "-sS", "-m", "20", *urls], capture_output=True, text=True)
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for done in pool.map(ask, [25] * 8):
+                assert done.returncode == 0, done.stderr
+                assert done.stdout == "hello\n" * 25
+    finally:
+        forward.terminate()
+        forward.wait()
+
+
+def test_a_pod_that_is_gone_has_no_name(cluster, name):
+    cluster.create(service(name, {"app": name}, headless=True), web(f"{name}-a", "a", labels={"app": name}))
+    cluster.ready(f"{name}-a")
+    look = f"/usr/bin/python3 -c 'import socket; print(len(socket.gethostbyname_ex(\"{name}\")[2]))' 2>/dev/null || echo 0"
+    assert cluster.run(pod(f"{name}-before", look)) == "1\n"
+    cluster.delete("Pod", f"{name}-a")
+    cluster.gone(f"{name}-a")
+    assert cluster.run(pod(f"{name}-after", look)) == "0\n"
