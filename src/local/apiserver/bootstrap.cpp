@@ -71,6 +71,8 @@ Task<Result<>> create_first_objects(Api& api, uint16_t port) {
     if (!done) co_return done;
     co_await create_default_account(api, name);
   }
+  // Of an earlier run: its address is taken, by itself.
+  if (api.store.get("services", "default/kubernetes")) co_return Result<>();
   co_return co_await ensure(api, "", "services", "default", api_service(api, port));
 }
 
