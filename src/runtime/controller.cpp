@@ -160,7 +160,6 @@ const CacheBase* Controller::cache_of(const kube::Kind& kind) const {
 
 Task<Controller::End> Controller::handle_failure(const kube::Key& key, const Outcome& outcome) {
   const Outcome::Failed& failed = decisive(outcome);
-  if (failed.error.is(Reason::kCancelled)) co_return End::kError;  // we are stopping
   if (is_refusal(failed.error)) {
     co_await report_refusal(key, failed);
     queue_.retry(lane_, key, std::max(kAfterRefusal, longest_retry_after(outcome)));

@@ -50,8 +50,8 @@ class Controller {
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
-  // A cache that this controller's planner reads: before each plan it must have seen what was
-  // written to its kind.
+  // A cache that this controller's planner reads, one for each kind: before each plan it must have
+  // seen what was written to its kind.
   void use(CacheBase& cache);
   void set_observer(ControllerObserver* observer) { observer_ = observer; }
   void on_event(std::function<void(const Event&)> f) { on_event_ = std::move(f); }

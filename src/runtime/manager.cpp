@@ -9,6 +9,8 @@
 namespace grapnel::runtime {
 namespace {
 
+constexpr Duration kLastEvents = seconds(2);
+
 // A Signal has no memory, so what is waited for is checked right before each wait, in one Task.
 Task<> wait_while(Signal& signal, std::function<bool()> waiting) {
   while (waiting()) co_await signal.wait();
@@ -26,13 +28,10 @@ Manager::Manager(Executor executor, kube::Client& client, Clock& clock, Random& 
       queue_(clock, random, options_.queue),
       lease_(options_.lease ? std::make_unique<Lease>(client, clock, random, *options_.lease)
                             : nullptr),
-      applier_(executor, client,
-               [this] {
-                 ApplierOptions applier = options_.applier;
-                 if (lease_)
-                   applier.may_write = [lease = lease_.get()] { return lease->leading(); };
-                 return applier;
-               }()),
+      events_(options_.events
+                  ? std::make_unique<EventRecorder>(executor, client, clock, *options_.events)
+                  : nullptr),
+      applier_(executor, client, applier_options()),
       changed_(executor),
       ready_(executor) {
   queue_.on_ready([this] { poke(); });
@@ -46,6 +45,15 @@ Manager::Manager(Executor executor, kube::Client& client, Clock& clock, Random& 
 
 Manager::~Manager() = default;
 
+ApplierOptions Manager::applier_options() const {
+  ApplierOptions out = options_.applier;
+  if (lease_) out.may_write = [lease = lease_.get()] { return lease->leading(); };
+  if (!out.on_event && events_) {
+    out.on_event = [events = events_.get()](const Event& event) { events->record(event); };
+  }
+  return out;
+}
+
 void Manager::adopt(std::unique_ptr<InformerBase> informer) {
   informer->on_synced([this] { changed_.notify_all(); });
   applier_.use(informer->base_cache());
@@ -55,7 +63,7 @@ void Manager::adopt(std::unique_ptr<InformerBase> informer) {
 Controller& Manager::add_controller(ControllerOptions options) {
   controllers_.push_back(
       std::make_unique<Controller>(std::move(options), queue_, applier_, clock_));
-  controllers_.back()->on_event(options_.applier.on_event);
+  controllers_.back()->on_event(applier_options().on_event);
   return *controllers_.back();
 }
 
@@ -83,11 +91,21 @@ std::vector<std::pair<std::string, std::string>> Manager::unready() const {
   return out;
 }
 
+void Manager::add_checks(Health& health) const {
+  health.add_ready("caches", [this]() -> std::optional<std::string> {
+    const auto waiting = unready();
+    if (waiting.empty()) return std::nullopt;
+    return fmt::format("{}: {}", waiting.front().first, waiting.front().second);
+  });
+}
+
 Task<Result<>> Manager::run() {
-  for (const auto& informer : informers_) watches_.push_back(spawn(executor_, informer->run()));
+  for (const auto& informer : informers_) background_.push_back(spawn(executor_, informer->run()));
+  if (events_) background_.push_back(spawn(executor_, events_->run()));
   Result<> ended = co_await wait_for_caches();
   if (ended && !stopping_) ended = co_await lead();
-  co_await stop_informers();
+  co_await stop_background();
+  if (events_) co_await events_->flush(kLastEvents);
   if (lease_) co_await lease_->release();
   co_return ended;
 }
@@ -121,7 +139,8 @@ Task<Result<>> Manager::lead() {
   working_ = false;
   dispatcher.cancel();
   co_await dispatcher.join();
-  co_await let_work_end();
+  // Whoever leads now must not meet writes of ours: what is under way is cut off.
+  co_await let_work_end(lease_lost_ ? Duration::zero() : options_.grace);
   election.cancel();
   co_await election.join();
   if (lease_lost_) co_return fail(Reason::kCancelled, "the lease was lost");
@@ -161,18 +180,18 @@ Task<> Manager::work(Queue::Item item) {
   co_await controllers_[item.lane]->process(item.key);
 }
 
-Task<> Manager::let_work_end() {
-  const Instant deadline = clock_.instant() + options_.grace;
+Task<> Manager::let_work_end(Duration grace) {
+  const Instant deadline = clock_.instant() + grace;
   co_await with_deadline(clock_, deadline, wait_while(ready_, [this] { return workers_ > 0; }));
   for (auto& [number, turn] : turns_) turn.cancel();
   for (auto& [number, turn] : turns_) co_await turn.join();
   turns_.clear();
 }
 
-Task<> Manager::stop_informers() {
-  for (auto& watch : watches_) watch.cancel();
-  for (auto& watch : watches_) co_await watch.join();
-  watches_.clear();
+Task<> Manager::stop_background() {
+  for (auto& task : background_) task.cancel();
+  for (auto& task : background_) co_await task.join();
+  background_.clear();
 }
 
 }  // namespace grapnel::runtime

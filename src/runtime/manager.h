@@ -24,6 +24,8 @@
 #include "kube/client.h"
 #include "runtime/applier.h"
 #include "runtime/controller.h"
+#include "runtime/events.h"
+#include "runtime/health.h"
 #include "runtime/informer.h"
 #include "runtime/lease.h"
 #include "runtime/queue.h"
@@ -35,8 +37,9 @@ struct ManagerOptions {
   Duration grace = seconds(30);  // for work under way when we stop
   size_t at_once = 64;           // keys worked on, over all controllers
   QueueOptions queue = {};
-  ApplierOptions applier = {};
-  std::optional<LeaseOptions> lease = std::nullopt;  // none: we are alone
+  ApplierOptions applier = {};                        // without on_event: they go to `events`
+  std::optional<LeaseOptions> lease = std::nullopt;   // none: we are alone
+  std::optional<EventOptions> events = std::nullopt;  // none: events are not recorded
 };
 
 class Manager {
@@ -94,12 +97,14 @@ class Manager {
 
   bool synced() const;
   bool working() const { return working_; }
-  // What is not in order, by name; for /readyz.
+  // Kinds whose caches are not synced, and why.
   std::vector<std::pair<std::string, std::string>> unready() const;
+  void add_checks(Health& health) const;  // ready: when all caches are synced
 
   Queue& queue() { return queue_; }
   Applier& applier() { return applier_; }
   Lease* lease() { return lease_.get(); }
+  EventRecorder* events() { return events_.get(); }
   const std::vector<std::unique_ptr<InformerBase>>& informers() const { return informers_; }
   const std::vector<std::unique_ptr<Controller>>& controllers() const { return controllers_; }
 
@@ -114,8 +119,9 @@ class Manager {
   void poke();
   Task<> dispatch();
   Task<> work(Queue::Item item);
-  Task<> let_work_end();
-  Task<> stop_informers();
+  Task<> let_work_end(Duration grace);
+  Task<> stop_background();
+  ApplierOptions applier_options() const;
 
   Executor executor_;
   kube::Client& client_;
@@ -124,6 +130,7 @@ class Manager {
   ManagerOptions options_;
   Queue queue_;
   std::unique_ptr<Lease> lease_;
+  std::unique_ptr<EventRecorder> events_;
   Applier applier_;
   std::vector<std::unique_ptr<InformerBase>> informers_;
   std::vector<std::unique_ptr<Controller>> controllers_;  // by lane
@@ -134,7 +141,7 @@ class Manager {
   bool lease_lost_ = false;
   bool working_ = false;
   size_t workers_ = 0;
-  std::vector<Spawned> watches_;
+  std::vector<Spawned> background_;    // informers, and what sends events
   std::map<uint64_t, Spawned> turns_;  // keys being worked on
   uint64_t number_ = 0;
 };

@@ -20,7 +20,7 @@ class VirtualClock final : public Clock {
     Sleeper sleeper(co_await this_executor());
     const Place place{*this, wakes_
                                  .emplace(Rank{when, ++number_},
-                                          [&sleeper] {
+                                          [this, &sleeper] {
                                             sleeper.woken = true;
                                             sleeper.signal.notify_all();
                                           })
@@ -33,6 +33,11 @@ class VirtualClock final : public Clock {
     wakes_.emplace(Rank{when, ++number_}, std::move(f));
   }
   void after(Duration delay, std::function<void()> f) { at(now_ + delay, std::move(f)); }
+
+  // Whether anything was done since the last call that lets a coroutine go on. Loops are polled
+  // only then: each poll costs a system call.
+  bool take_touched() { return std::exchange(touched_, false); }
+  void touch() { touched_ = true; }
 
   // Only moves: what was due is done by wake_next().
   void advance(Duration length) { now_ += length; }
@@ -63,6 +68,7 @@ class VirtualClock final : public Clock {
   Instant now_{seconds(1)};
   std::map<Rank, std::function<void()>> wakes_;
   uint64_t number_ = 0;
+  bool touched_ = true;
 };
 
 }  // namespace grapnel::simulation

@@ -15,14 +15,16 @@ Failure lost(bool ambiguous, std::string_view what) {
 
 // What one request gets back, and whoever waits for it.
 struct Wire::Answer {
-  explicit Answer(const Executor& executor) : signal(executor) {}
+  Answer(const Executor& executor, VirtualClock& clock_in) : signal(executor), clock(clock_in) {}
   std::optional<Result<http::Response>> result;
   Signal signal;
+  VirtualClock& clock;
 
   void give(Result<http::Response> r) {
     if (result) return;  // the client has given up
     result = std::move(r);
     signal.notify_all();
+    clock.touch();
   }
   Task<> wait() {
     while (!result) co_await signal.wait();
@@ -65,7 +67,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
       clock_.after(*idle, [self = shared_from_this(), seen = reads_] {
         if (self->reads_ != seen || self->closed_) return;
         self->broken_ = Error{.reason = Reason::kTransport, .message = "silence"};
-        self->signal_.notify_all();
+        self->wake();
       });
     }
     while (arrived_.empty() && !broken_) co_await signal_.wait();
@@ -105,7 +107,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
     } else {
       arrived_.push_back(std::move(piece));
     }
+    wake();
+  }
+
+  void wake() {
     signal_.notify_all();
+    clock_.touch();
   }
 
   void mark() {
@@ -219,7 +226,7 @@ void Wire::deliver(const http::Request& request, std::shared_ptr<Answer> answer)
 
 Task<Result<http::Response>> Wire::send(http::Request request) {
   if (random_.chance(faults_.never_leaves)) co_return lost(false, "connection refused");
-  const auto answer = std::make_shared<Answer>(executor_);
+  const auto answer = std::make_shared<Answer>(executor_, clock_);
   deliver(request, answer);
   co_await answer->wait();
   co_return std::move(*answer->result);
