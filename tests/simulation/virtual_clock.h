@@ -23,6 +23,7 @@ class VirtualClock final : public Clock {
                                           [this, &sleeper] {
                                             sleeper.woken = true;
                                             sleeper.signal.notify_all();
+                                            touched_ = true;
                                           })
                                  .first->first};
     while (!sleeper.woken) co_await sleeper.signal.wait();
