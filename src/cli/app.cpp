@@ -107,6 +107,11 @@ void add_operator_command(CLI::App& app, Invocation& i) {
   command->add_option("--leader-elect", o.leader_elect, "Work only while holding the Lease")
       ->capture_default_str();
   command->add_option("--leader-elect-namespace", o.leader_elect_namespace, "Where the Lease is");
+  command->add_option("--metrics-addr", o.metrics_address, "Where /metrics is; 0: nowhere")
+      ->capture_default_str();
+  command
+      ->add_option("--health-addr", o.health_address, "Where /healthz and /readyz are; 0: nowhere")
+      ->capture_default_str();
   command->callback([&i] { i.command = [&i] { return run_operator(i.op); }; });
 }
 

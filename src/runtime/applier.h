@@ -52,6 +52,9 @@ class Applier {
   Task<Outcome> apply(Plan plan);
   // Only the status and the events: for a plan made to say why nothing else can be done.
   Task<Outcome> report(Plan plan);
+  Task<Result<std::optional<Trace>>> look(Trace trace) {
+    return runtime::look(client_, std::move(trace));
+  }
 
  private:
   struct Applied {

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/time.h"
 #include "kube/kind.h"
 #include "kube/meta.h"
 
@@ -39,10 +40,25 @@ class CacheBase {
   // Called after each advance().
   void on_advance(std::function<void()> f) { listeners_.push_back(std::move(f)); }
 
+  // Everything that there was at that moment has been seen: the server was asked for its newest
+  // then, whatever its versions mean.
+  Instant complete_as_of() const { return complete_as_of_; }
+  void set_complete_as_of(Instant moment) { complete_as_of_ = moment; }
+
+  // Something that must have happened does not show here. The connection may be dead; if that is
+  // not it, all must be read again.
+  enum class Doubt { kConnection, kContents };
+  void doubt(Doubt doubt) const {
+    if (on_doubt_) on_doubt_(doubt);
+  }
+  void on_doubt(std::function<void(Doubt)> f) { on_doubt_ = std::move(f); }
+
  private:
   kube::Kind kind_;
   kube::ResourceVersion last_version_ = 0;
+  Instant complete_as_of_{};
   std::vector<std::function<void()>> listeners_;
+  std::function<void(Doubt)> on_doubt_;
 };
 
 // Objects under the values of one index, each bucket in the order of keys.

@@ -58,6 +58,10 @@ Task<> Controller::process(kube::Key key) {
 }
 
 Task<Controller::End> Controller::turn(const kube::Key& key) {
+  if (const auto clear = co_await clear_up(key); !clear) {
+    queue_.retry(lane_, key, clear.error().retry_after.value_or(Duration::zero()));
+    co_return End::kError;
+  }
   if (must_wait(key)) co_return End::kWaiting;
   auto plan = ask_planner(key, nullptr);
   if (!plan) {
@@ -94,28 +98,50 @@ Result<std::optional<Plan>> Controller::ask_planner(const kube::Key& key, const 
 
 // ---- reading our own writes ---------------------------------------------------------------------
 
+// What became of writes that were not answered, as far as that is still open.
+Task<Result<>> Controller::clear_up(const kube::Key& key) {
+  std::vector<Trace> unclear;
+  if (const auto found = unseen_.find(key); found != unseen_.end()) {
+    std::ranges::copy_if(found->second.traces, std::back_inserter(unclear), &Trace::unclear);
+  }
+  for (const Trace& trace : unclear) {
+    const auto seen = co_await applier_.look(trace);
+    if (!seen) co_return fail(seen.error());
+    Unseen& unseen = unseen_[key];
+    std::erase_if(unseen.traces, [&](const Trace& other) {
+      return other.unclear && *other.kind == *trace.kind && other.key == trace.key;
+    });
+    if (*seen) look_for(key, {**seen});
+  }
+  co_return Result<>();
+}
+
 bool Controller::must_wait(const kube::Key& key) {
   const auto found = unseen_.find(key);
   if (found == unseen_.end()) return false;
   Unseen& unseen = found->second;
-  std::erase_if(unseen.traces, [&](const Trace& trace) { return has_seen(trace); });
-  const Duration left = unseen.since + options_.patience - clock_.instant();
-  if (!unseen.traces.empty() && left > Duration::zero()) {
-    parked_.insert(key);
-    queue_.add_after(lane_, key, left);
-    return true;
+  forget_seen(unseen);
+  if (unseen.traces.empty()) {
+    unseen_.erase(found);
+    return false;
   }
-  if (!unseen.traces.empty()) {
-    log_warning("planning on a cache that has not seen our own writes",
-                {{"controller", name()}, {"namespace", key.ns.view()}, {"name", key.name}});
+  const Duration waited = clock_.instant() - unseen.since;
+  if (waited >= options_.patience) {
+    const bool too_long = waited >= options_.longest_patience;
+    for (const Trace& trace : unseen.traces) {
+      cache_of(*trace.kind)
+          ->doubt(too_long ? CacheBase::Doubt::kContents : CacheBase::Doubt::kConnection);
+    }
   }
-  unseen_.erase(found);
-  return false;
+  parked_.insert(key);
+  queue_.add_after(lane_, key, std::max(options_.patience - waited, options_.patience / 4));
+  return true;
 }
 
-bool Controller::has_seen(const Trace& trace) const {
+bool Controller::has_seen(const Trace& trace, Instant since) const {
   const CacheBase* cache = cache_of(*trace.kind);
-  if (cache == nullptr) return true;
+  if (trace.unclear) return false;
+  if (cache == nullptr || cache->complete_as_of() > since) return true;
   const kube::Meta* meta = cache->meta(trace.key);
   if (!trace.deleted.empty()) {
     return meta == nullptr || meta->uid != trace.deleted || meta->is_being_deleted();
@@ -126,22 +152,25 @@ bool Controller::has_seen(const Trace& trace) const {
          (meta != nullptr && meta->resource_version >= trace.version);
 }
 
+void Controller::forget_seen(Unseen& unseen) const {
+  std::erase_if(unseen.traces, [&](const Trace& trace) { return has_seen(trace, unseen.since); });
+}
+
 void Controller::look_for(const kube::Key& key, const std::vector<Trace>& traces) {
+  const Instant now = clock_.instant();
   for (const Trace& trace : traces) {
-    if (has_seen(trace)) continue;
+    if (has_seen(trace, now)) continue;
     Unseen& unseen = unseen_[key];
     unseen.traces.push_back(trace);
-    unseen.since = clock_.instant();
+    unseen.since = now;
   }
 }
 
 void Controller::wake_parked() {
   for (auto i = parked_.begin(); i != parked_.end();) {
     const auto found = unseen_.find(*i);
-    const bool waits = found != unseen_.end() &&
-                       !std::ranges::all_of(found->second.traces,
-                                            [&](const Trace& trace) { return has_seen(trace); });
-    if (waits) {
+    if (found != unseen_.end()) forget_seen(found->second);
+    if (found != unseen_.end() && !found->second.traces.empty()) {
       ++i;
     } else {
       enqueue(*i);

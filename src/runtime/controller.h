@@ -2,8 +2,10 @@
 // comes back.
 //
 // What must hold:
-//  - a key is planned only on caches that have seen all of this controller's own writes for it
-//    (after `patience` it goes on regardless: names and uids keep that safe);
+//  - a key is planned only on caches that have seen all of this controller's own writes for it:
+//  what
+//    a planner does not find there does not exist (so it may let a finalizer go). A cache that does
+//    not show them in time is made to watch again, and at last to list again;
 //  - after any failure the key comes back, later each time; a conflict almost at once;
 //  - a refusal is told to the planner once, so that it can set a condition, and does not loop.
 #pragma once
@@ -33,7 +35,9 @@ struct ControllerOptions {
   const kube::Kind* kind = nullptr;
   Planner plan;
   size_t at_once = 8;
-  Duration patience = minutes(2);
+  // How long our own write may take to show before we doubt the connection, and the cache.
+  Duration patience = seconds(15);
+  Duration longest_patience = minutes(5);
 };
 
 class ControllerObserver {
@@ -74,9 +78,11 @@ class Controller {
   };
 
   Task<End> turn(const kube::Key& key);
+  Task<Result<>> clear_up(const kube::Key& key);
   Result<std::optional<Plan>> ask_planner(const kube::Key& key, const Refusal* refused);
   bool must_wait(const kube::Key& key);
-  bool has_seen(const Trace& trace) const;
+  bool has_seen(const Trace& trace, Instant since) const;
+  void forget_seen(Unseen& unseen) const;
   void look_for(const kube::Key& key, const std::vector<Trace>& traces);
   void wake_parked();
   Task<End> handle_failure(const kube::Key& key, const Outcome& outcome);

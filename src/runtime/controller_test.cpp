@@ -128,14 +128,43 @@ TEST_F(ControllerTest, WaitsForADeletionToShow) {
   EXPECT_EQ(asked.size(), 2U) << "an object that is going counts as deleted";
 }
 
-TEST_F(ControllerTest, AfterItsPatienceItGoesOnRegardless) {
+TEST_F(ControllerTest, ACacheThatStaysBehindIsDoubtedAndNeverPlannedOn) {
+  std::vector<CacheBase::Doubt> doubts;
+  cache.on_doubt([&](CacheBase::Doubt doubt) { doubts.push_back(doubt); });
   server->answer(object("a", 9));
   controller.enqueue(key);
   turn();
   next = {};
   controller.enqueue(key);
   turn();
-  loop.clock.advance(minutes(2));
+  EXPECT_THAT(doubts, IsEmpty());
+  loop.clock.advance(seconds(15));
+  EXPECT_TRUE(turn());
+  EXPECT_THAT(doubts, ElementsAre(CacheBase::Doubt::kConnection));
+  loop.clock.advance(minutes(5));
+  EXPECT_TRUE(turn());
+  EXPECT_EQ(doubts.back(), CacheBase::Doubt::kContents);
+  EXPECT_EQ(asked.size(), 1U);
+  cache.set_complete_as_of(loop.clock.instant());
+  cache.advance(3);
+  EXPECT_TRUE(turn()) << "a whole list counts, whatever its version: a database was restored";
+  EXPECT_EQ(asked.size(), 2U);
+}
+
+TEST_F(ControllerTest, AWriteOfUnknownFateIsLookedIntoBeforeAnythingIsPlanned) {
+  const ScriptedAnswer lost{.unreachable = true, .ambiguous = true};
+  for (int i = 0; i < 3; ++i) server->answer(lost);
+  server->answer(object("a", 9));
+  controller.enqueue(key);
+  turn();
+  EXPECT_EQ(server->asked.size(), 2U) << "neither the create nor the question was answered";
+  while (server->asked.size() < 4) {
+    loop.clock.advance(seconds(1));
+    turn();
+  }
+  EXPECT_EQ(asked.size(), 1U) << "the object is there, but not in the cache";
+  next = {};
+  cache.advance(9);
   EXPECT_TRUE(turn());
   EXPECT_EQ(asked.size(), 2U);
 }

@@ -1,6 +1,7 @@
 #include "runtime/informer.h"
 
 #include "base/log.h"
+#include "base/unless.h"
 #include "document/line_splitter.h"
 #include "document/list_splitter.h"
 #include "kube/status.h"
@@ -9,6 +10,7 @@ namespace grapnel::runtime {
 namespace {
 
 constexpr size_t kMostNamesRemembered = 1000;
+constexpr Duration kYoungWatch = seconds(10);
 
 std::string_view text_of(const std::optional<JsonView>& value) {
   return value ? value->as_string().value_or("") : "";
@@ -60,9 +62,10 @@ InformerBase::InformerBase(kube::Client& client, Clock& clock, Random& random,
       state_(options_.watcher) {}
 
 Task<> InformerBase::run() {
+  doubted_.emplace(co_await this_executor());
   state_ = WatcherState(options_.watcher);
   WatcherStep step = start(state_, moment());
-  begin_replace();
+  begin_replace_for(step);
   for (;;) {
     if (const auto* ask = std::get_if<StartList>(&step.next)) {
       step = take(co_await list(*ask));
@@ -82,15 +85,29 @@ WatcherStep InformerBase::take(const WatcherInput& input, const JsonView* object
   if (state_.trouble && !had_trouble) {
     log_warning("cannot follow a kind", {{"kind", kind().kind}, {"why", state_.trouble->message}});
   }
-  if (step.begin_replace) begin_replace();
+  if (step.begin_replace) begin_replace_for(step);
   if (step.apply && object != nullptr) store(input, *object);
-  if (step.finish_replace) finish_replace();
+  if (step.finish_replace) {
+    finish_replace();
+    if (replace_began_) base_cache().set_complete_as_of(*replace_began_);
+    doubted_->notify_all();  // one that came meanwhile
+  }
   if (step.advance) base_cache().advance(kube::parse_resource_version(state_.version));
   if (step.synced) {
     log_info("cache synced", {{"kind", kind().kind}, {"objects", base_cache().size()}});
     if (on_synced_) on_synced_();
   }
   return step;
+}
+
+void InformerBase::begin_replace_for(const WatcherStep& step) {
+  const auto* list = std::get_if<StartList>(&step.next);
+  replace_began_.reset();
+  if (list == nullptr || list->version.empty()) {
+    replace_began_ = clock_.instant();
+    doubt_.reset();  // this is the answer to it
+  }
+  begin_replace();
 }
 
 void InformerBase::store(const WatcherInput& input, JsonView object) {
@@ -148,8 +165,31 @@ Task<WatcherInput> InformerBase::list(StartList ask) {
       .continue_token = std::string(string_or(at(*frame, "metadata", "continue")))};
 }
 
-// Reads one stream to its end, or until the watcher wants something else.
+void InformerBase::doubt(CacheBase::Doubt doubt) {
+  // Many keys may doubt the same connection: a new one gets its chance first.
+  const bool young = clock_.instant() - state_.opened < kYoungWatch;
+  if (doubt == CacheBase::Doubt::kConnection && (young || doubt_)) return;
+  doubt_ = doubt;
+  if (doubted_) doubted_->notify_all();
+}
+
+Task<> InformerBase::wait_for_doubt() {
+  while (!doubt_ || state_.replacing) co_await doubted_->wait();
+}
+
+// One stream, to its end, or until the watcher or a doubt wants something else.
 Task<WatcherStep> InformerBase::watch(OpenWatch ask) {
+  WatcherStep next;
+  const bool ended = co_await unless(wait_for_doubt(), read_watch(std::move(ask), next));
+  if (ended) co_return next;
+  const auto doubt = *std::exchange(doubt_, std::nullopt);
+  log_warning("a change that must have happened does not show",
+              {{"kind", kind().kind},
+               {"then", doubt == CacheBase::Doubt::kContents ? "list again" : "watch again"}});
+  co_return take(Doubted{doubt == CacheBase::Doubt::kContents});
+}
+
+Task<> InformerBase::read_watch(OpenWatch ask, WatcherStep& next) {
   auto body = co_await client_.open_watch(kind(), {.ns = options_.filter.ns,
                                                    .label_selector = options_.filter.label_selector,
                                                    .field_selector = options_.filter.field_selector,
@@ -157,7 +197,10 @@ Task<WatcherStep> InformerBase::watch(OpenWatch ask) {
                                                    .send_initial_events = ask.initial_events,
                                                    .timeout = ask.timeout,
                                                    .idle_timeout = ask.silence});
-  if (!body) co_return take(WatchRefused{std::move(body.error())});
+  if (!body) {
+    next = take(WatchRefused{std::move(body.error())});
+    co_return;
+  }
   take(WatchOpened{});
   LineSplitter lines;
   Instant last_heard = clock_.instant();
@@ -165,17 +208,24 @@ Task<WatcherStep> InformerBase::watch(OpenWatch ask) {
     const auto piece = co_await (*body)->read();
     if (!piece) {
       const bool silent = clock_.instant() - last_heard >= ask.silence;
-      co_return silent ? take(Silence{}) : take(StreamFailed{piece.error()});
+      next = silent ? take(Silence{}) : take(StreamFailed{piece.error()});
+      co_return;
     }
-    if (piece->empty()) co_return take(StreamEnded{});
+    if (piece->empty()) {
+      next = take(StreamEnded{});
+      co_return;
+    }
     last_heard = clock_.instant();
     std::optional<WatcherStep> wants;
     const auto fed = lines.feed(*piece, [&](std::string_view line) -> Result<> {
       wants = take_line(line);
       return wants ? Result<>(fail(Reason::kCancelled, "enough of this stream")) : Result<>();
     });
-    if (wants) co_return std::move(*wants);
-    if (!fed) co_return take(StreamFailed{fed.error()});
+    if (!wants && !fed) wants = take(StreamFailed{fed.error()});
+    if (wants) {
+      next = std::move(*wants);
+      co_return;
+    }
   }
 }
 

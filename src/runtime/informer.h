@@ -45,6 +45,7 @@ class InformerBase {
   uint64_t undecodable() const { return undecodable_; }
   void on_synced(std::function<void()> f) { on_synced_ = std::move(f); }
   virtual CacheBase& base_cache() = 0;
+  const CacheBase& base_cache() const { return const_cast<InformerBase*>(this)->base_cache(); }
 
  protected:
   virtual void begin_replace() = 0;
@@ -52,14 +53,18 @@ class InformerBase {
   virtual Result<> upsert(JsonView object) = 0;
   virtual void erase(const kube::Key& key, const kube::Uid& uid) = 0;
   virtual void keep(const kube::Key& key) = 0;  // it exists, in a state we cannot read
+  void doubt(CacheBase::Doubt doubt);
 
  private:
   Moment moment() { return {.now = clock_.instant(), .random = random_.uniform()}; }
   WatcherStep take(const WatcherInput& input, const JsonView* object = nullptr);
+  void begin_replace_for(const WatcherStep& step);
+  Task<> wait_for_doubt();
   void store(const WatcherInput& input, JsonView object);
   void pass_over(JsonView object, const Error& error);
   Task<WatcherInput> list(StartList ask);
   Task<WatcherStep> watch(OpenWatch ask);
+  Task<> read_watch(OpenWatch ask, WatcherStep& next);
   std::optional<WatcherStep> take_line(std::string_view line);
   void take_item(std::string_view item);
 
@@ -72,6 +77,9 @@ class InformerBase {
   uint64_t undecodable_ = 0;
   absl::flat_hash_set<std::string> passed_over_;
   std::function<void()> on_synced_;
+  std::optional<Instant> replace_began_;  // of a list of the newest that there is
+  std::optional<CacheBase::Doubt> doubt_;
+  std::optional<Signal> doubted_;  // while run() is running
 };
 
 template <class T>
@@ -83,7 +91,9 @@ class Informer final : public InformerBase {
            Decode decode)
       : InformerBase(client, clock, random, options),
         cache_(options.kind),
-        decode_(std::move(decode)) {}
+        decode_(std::move(decode)) {
+    cache_.on_doubt([this](CacheBase::Doubt what) { doubt(what); });
+  }
 
   Cache<T>& cache() { return cache_; }
   CacheBase& base_cache() override { return cache_; }

@@ -144,6 +144,55 @@ TEST_F(InformerTest, AHalfOpenConnectionIsGivenUp) {
   EXPECT_THAT(seen, ElementsAre("a ->1"));
 }
 
+TEST_F(InformerTest, ADoubtedConnectionIsOpenedAgainFromWhereItWas) {
+  server->answer(list(7, {}));
+  server->answer({.end = End::kSilent});
+  server->answer({.pieces = {event("ADDED", thing("a", 8))}, .end = End::kSilent});
+  auto task = spawn(loop.executor(), informer.run());
+  loop.run_for(seconds(5));
+  informer.cache().doubt(CacheBase::Doubt::kConnection);
+  loop.run_for(seconds(1));
+  EXPECT_EQ(server->asked.size(), 2U) << "it is new: it gets its chance";
+  loop.run_for(seconds(10));
+  informer.cache().doubt(CacheBase::Doubt::kConnection);
+  loop.run_for(seconds(1));
+  EXPECT_THAT(seen, ElementsAre("a ->1"));
+  EXPECT_THAT(server->asked.back(), HasSubstr("resourceVersion=7"));
+  task.cancel();
+  loop.settle();
+}
+
+TEST_F(InformerTest, DoubtedContentsAreListedAgain) {
+  server->answer(list(7, {thing("a", 3)}));
+  server->answer({.end = End::kSilent});
+  server->answer(list(4, {thing("b", 4)}));
+  auto task = spawn(loop.executor(), informer.run());
+  loop.run_for(seconds(1));
+  const Instant doubted = loop.clock.instant();
+  EXPECT_LT(informer.cache().complete_as_of(), doubted);
+  informer.cache().doubt(CacheBase::Doubt::kContents);
+  loop.run_for(seconds(1));
+  EXPECT_GE(informer.cache().complete_as_of(), doubted);
+  EXPECT_THAT(seen, ElementsAre("a ->1", "b ->1", "a 1>-"));
+  EXPECT_EQ(server->asked[2], "GET /api/v1/configmaps?limit=500");
+  task.cancel();
+  loop.settle();
+}
+
+TEST_F(InformerTest, ADoubtThatComesDuringAListIsNotForgotten) {
+  server->answer(list(7, {thing("a", 3)}));
+  server->answer(list(9, {thing("b", 4)}));
+  auto task = spawn(loop.executor(), informer.run());
+  informer.cache().doubt(CacheBase::Doubt::kConnection);
+  loop.run_for(Duration(1));
+  informer.cache().doubt(CacheBase::Doubt::kContents);
+  loop.run_for(seconds(1));
+  EXPECT_EQ(server->asked.back().find("resourceVersion=7"), std::string::npos);
+  EXPECT_THAT(seen, ElementsAre("a ->1", "b ->1", "a 1>-"));
+  task.cancel();
+  loop.settle();
+}
+
 TEST_F(InformerTest, AnObjectThatDoesNotDecodeIsPassedOverAndKeepsItsLastState) {
   server->answer(list(7, {thing("a", 3), thing("bad", 4, "\"x\""), thing("c", 5)}));
   server->answer(

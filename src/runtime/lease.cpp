@@ -135,6 +135,15 @@ LeaseRecord lease_record_of(const Json& object) {
 Lease::Lease(kube::Client& client, Clock& clock, Random& random, LeaseOptions options)
     : client_(client), clock_(clock), random_(random), state_{.options = std::move(options)} {}
 
+void Lease::tell(LogLevel level, std::string_view what, std::string_view more) const {
+  log(level, what,
+      {{"kind", "Lease"},
+       {"namespace", state_.options.ns},
+       {"name", state_.options.name},
+       {"identity", identity()},
+       {"why", more}});
+}
+
 Task<> Lease::run() {
   LeaseAction action = step(state_, LeaseWake{}, moment());
   while (!std::holds_alternative<LostLease>(action)) {
@@ -142,11 +151,11 @@ Task<> Lease::run() {
     const LeaseInput input = co_await carry_out(action);
     action = step(state_, input, moment());
     if (!led && state_.leading) {
-      log_info("leading", {{"lease", state_.options.name}, {"identity", identity()}});
+      tell(LogLevel::kInfo, "leading", "");
       if (on_change_) on_change_(true);
     }
   }
-  log_error("the lease is lost", {{"lease", state_.options.name}, {"identity", identity()}});
+  tell(LogLevel::kError, "the lease is lost", "");
   if (on_change_) on_change_(false);
 }
 
@@ -180,8 +189,7 @@ Task<LeaseInput> Lease::read() {
                                            {.ns = state_.options.ns, .name = state_.options.name});
   if (object) co_return LeaseRead{lease_record_of(*object)};
   if (object.error().is(Reason::kNotFound)) co_return LeaseRead{};
-  log_warning("cannot read the lease",
-              {{"lease", state_.options.name}, {"why", object.error().message}});
+  tell(LogLevel::kWarning, "cannot read the lease", object.error().message);
   co_return LeaseReadFailed{};
 }
 
@@ -195,8 +203,7 @@ Task<LeaseInput> Lease::write(LeaseRecord record) {
                             : co_await client_.patch(kube::kinds::kLease, where,
                                                      kube::PatchType::kMerge, std::move(object));
   if (answer) co_return LeaseWritten{lease_record_of(*answer), sent};
-  log_info("cannot write the lease",
-           {{"lease", state_.options.name}, {"why", answer.error().message}});
+  tell(LogLevel::kInfo, "cannot write the lease", answer.error().message);
   co_return LeaseWriteFailed{};
 }
 

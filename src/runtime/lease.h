@@ -17,6 +17,7 @@
 #include <variant>
 
 #include "base/async.h"
+#include "base/log.h"
 #include "base/random.h"
 #include "document/json.h"
 #include "kube/client.h"
@@ -102,6 +103,10 @@ class Lease {
   bool leading() const { return state_.leads_at(clock_.instant()); }
   const std::string& identity() const { return state_.options.identity; }
   const std::string& name() const { return state_.options.name; }
+  // Of our last write to it; 0 when it is no number.
+  kube::ResourceVersion version() const {
+    return state_.record ? kube::parse_resource_version(state_.record->version) : 0;
+  }
   void on_change(std::function<void(bool leading)> f) { on_change_ = std::move(f); }
   // Lets the next one start at once. Only when nothing of ours can write any more.
   Task<> release();
@@ -115,6 +120,7 @@ class Lease {
   Task<LeaseInput> read();
   Task<LeaseInput> write(LeaseRecord record);
   Task<> try_release();
+  void tell(LogLevel level, std::string_view what, std::string_view why) const;
 
   kube::Client& client_;
   Clock& clock_;

@@ -10,6 +10,8 @@ namespace grapnel::runtime {
 namespace {
 
 constexpr Duration kLastEvents = seconds(2);
+// How long a cache may take to show that it is up to date before it is read again.
+constexpr Duration kCatchUp = milliseconds(500);
 
 // A Signal has no memory, so what is waited for is checked right before each wait, in one Task.
 Task<> wait_while(Signal& signal, std::function<bool()> waiting) {
@@ -56,6 +58,9 @@ ApplierOptions Manager::applier_options() const {
 
 void Manager::adopt(std::unique_ptr<InformerBase> informer) {
   informer->on_synced([this] { changed_.notify_all(); });
+  informer->base_cache().on_advance([this] {
+    if (!working_) changed_.notify_all();
+  });
   applier_.use(informer->base_cache());
   informers_.push_back(std::move(informer));
 }
@@ -129,6 +134,7 @@ Task<Result<>> Manager::lead() {
   co_await wait_while(
       changed_, [this] { return !stopping_ && lease_ && !lease_->leading() && !lease_lost_; });
 
+  if (lease_) co_await catch_up();
   Spawned dispatcher;
   if (!stopping_ && (!lease_ || lease_->leading())) {
     working_ = true;
@@ -145,6 +151,26 @@ Task<Result<>> Manager::lead() {
   co_await election.join();
   if (lease_lost_) co_return fail(Reason::kCancelled, "the lease was lost");
   co_return Result<>();
+}
+
+// Our caches may be behind the writes of the one that led before us. What we do not find there must
+// not exist, as if those writes had been ours.
+Task<> Manager::catch_up() {
+  const Instant won = clock_.instant();
+  const auto version = lease_->version();
+  const auto behind = [won, version](const InformerBase& informer) {
+    const CacheBase& cache = informer.base_cache();
+    return cache.complete_as_of() < won && (version == 0 || cache.last_version() < version);
+  };
+  const auto waiting = [this, behind] {
+    return !stopping_ && !lease_lost_ &&
+           std::ranges::any_of(informers_, [&](const auto& i) { return behind(*i); });
+  };
+  if (co_await with_deadline(clock_, won + kCatchUp, wait_while(changed_, waiting))) co_return;
+  for (const auto& informer : informers_) {
+    if (behind(*informer)) informer->base_cache().doubt(CacheBase::Doubt::kContents);
+  }
+  co_await wait_while(changed_, waiting);
 }
 
 Task<> Manager::dispatch() {

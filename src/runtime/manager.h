@@ -116,6 +116,7 @@ class Manager {
   void adopt(std::unique_ptr<InformerBase> informer);
   Task<Result<>> wait_for_caches();
   Task<Result<>> lead();
+  Task<> catch_up();
   void poke();
   Task<> dispatch();
   Task<> work(Queue::Item item);

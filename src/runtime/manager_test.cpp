@@ -156,6 +156,22 @@ TEST_F(ManagerTest, WorksOnlyAsTheLeaderAndGivesTheLeaseBackLast) {
   EXPECT_THAT(server->asked.back(), HasSubstr(R"("holderIdentity":"")"));
 }
 
+TEST_F(ManagerTest, ANewLeaderReadsWhatTheFormerOneWroteBeforeItPlans) {
+  creates = false;
+  server->answer(list_of(object("a", 1)));
+  server->answer({.end = End::kSilent});
+  server->answer(lease_of("", 8));
+  server->answer(lease_of("me", 9));
+  start(kLeaseOptions);
+  ASSERT_TRUE(loop.run_until([&] { return manager->lease()->leading(); }, seconds(5)));
+  EXPECT_FALSE(manager->working()) << "the cache is at 5, the lease was won at 9";
+  server->answer(list_of(object("b", 2)));
+  ASSERT_TRUE(loop.run_until([&] { return !planned.empty(); }, seconds(5)));
+  EXPECT_EQ(planned, (std::vector<std::string>{"ns/a", "ns/b"})) << "a to learn that it is gone";
+  manager->stop();
+  ASSERT_TRUE(end());
+}
+
 TEST_F(ManagerTest, EndsWhenTheLeaseIsLost) {
   server->answer(list_of(""));
   server->answer({.end = End::kSilent});

@@ -139,6 +139,12 @@ class Stepper {
     return reopen();
   }
 
+  WatcherStep operator()(const Doubted& doubted) {
+    if (!doubted.contents && !s_.replacing) return reopen();
+    s_.version_lost = true;
+    return begin();
+  }
+
   WatcherStep operator()(const TimerDone&) { return s_.listing ? begin() : reopen(); }
 
  private:

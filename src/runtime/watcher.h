@@ -57,12 +57,15 @@ struct StreamEnded {};
 struct StreamFailed {
   Error error;
 };
-struct Silence {};    // nothing came for the time OpenWatch gave
+struct Silence {};  // nothing came for the time OpenWatch gave
+struct Doubted {    // somebody knows of a change that does not come on the stream that is open
+  bool contents = false;  // and opening it again has not helped
+};
 struct TimerDone {};  // the back-off is over
 
 using WatcherInput =
     std::variant<ListPageDone, ListFailed, WatchOpened, WatchRefused, ObjectEvent, Bookmark,
-                 ErrorEvent, StreamEnded, StreamFailed, Silence, TimerDone>;
+                 ErrorEvent, StreamEnded, StreamFailed, Silence, Doubted, TimerDone>;
 
 // Time and chance at the moment of an input. `random` is in [0, 1).
 struct Moment {

@@ -55,6 +55,13 @@ WriteResult conflict_gone(const ObjectRef& target) {
   return result;
 }
 
+// Neither the write was answered nor the question what it did.
+WriteResult unclear(const ObjectRef& target, Error error) {
+  auto result = failure(std::move(error));
+  result.trace = Trace{.kind = target.kind, .key = target.key, .unclear = true};
+  return result;
+}
+
 // ---- create -------------------------------------------------------------------------------------
 
 // A create was answered with "exists" or not at all: is what stands there what we wanted?
@@ -62,7 +69,7 @@ Task<WriteResult> look_after_create(kube::Client& client, const Create& create, 
                                     Error error) {
   const auto found = co_await client.get(*target.kind, where_of(target));
   if (!found) {
-    if (!found.error().is(Reason::kNotFound)) co_return failure(found.error());
+    if (!found.error().is(Reason::kNotFound)) co_return unclear(target, found.error());
     if (error.is(Reason::kAlreadyExists)) co_return conflict_gone(target);
     error.ambiguous = false;  // and should it still arrive, its name makes a repetition harmless
     co_return failure(std::move(error));
@@ -121,7 +128,7 @@ Task<WriteResult> write(kube::Client& client, const Delete& erase) {
   Error& error = answer.error();
   if (!error.is(Reason::kConflict) && !error.ambiguous) co_return failure(std::move(error));
   const auto found = co_await client.get(*target.kind, where_of(target));
-  if (!found && !found.error().is(Reason::kNotFound)) co_return failure(found.error());
+  if (!found && !found.error().is(Reason::kNotFound)) co_return unclear(target, found.error());
   if (!found || uid_of(*found) != target.uid || is_going(*found)) co_return gone(target);
   error.ambiguous = false;
   co_return failure(std::move(error));
@@ -141,7 +148,7 @@ Task<WriteResult> look_after_patch(kube::Client& client, ObjectRef target, Error
   const auto found = co_await client.get(*target.kind, where_of(target));
   if (!found) {
     if (found.error().is(Reason::kNotFound)) co_return conflict_gone(target);
-    co_return failure(found.error());
+    co_return unclear(target, found.error());
   }
   if (!target.uid.empty() && uid_of(*found) != target.uid) co_return conflict_gone(target);
   error.ambiguous = false;
@@ -242,6 +249,14 @@ bool changes_nothing(const Write& write) {
 
 Task<WriteResult> carry_out(kube::Client& client, const Write& what) {
   return std::visit([&client](const auto& one) { return write(client, one); }, what);
+}
+
+Task<Result<std::optional<Trace>>> look(kube::Client& client, Trace trace) {
+  const ObjectRef target{trace.kind, trace.key, {}};
+  const auto found = co_await client.get(*target.kind, where_of(target));
+  if (found) co_return success(target, *found).trace;
+  if (found.error().is(Reason::kNotFound)) co_return std::optional<Trace>();
+  co_return fail(found.error());
 }
 
 bool is_refusal(const Error& error) {

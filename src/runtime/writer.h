@@ -12,12 +12,14 @@
 namespace grapnel::runtime {
 
 // The trace that a write leaves. A cache has seen it when it has come to `version`, or, for a
-// deletion, when the object with the uid `deleted` is gone or going.
+// deletion, when the object with the uid `deleted` is gone or going. While nobody could tell what
+// became of the write, the trace is `unclear`.
 struct Trace {
   const kube::Kind* kind = nullptr;
   kube::Key key;
   kube::ResourceVersion version = 0;
   kube::Uid deleted;
+  bool unclear = false;
 };
 
 struct WriteResult {
@@ -32,6 +34,9 @@ bool changes_nothing(const Write& write);
 // without a name, a delete without a uid); kConflict when the target is not what it was when the
 // plan was made.
 Task<WriteResult> carry_out(kube::Client& client, const Write& write);
+
+// What stands there now, after a write whose trace was unclear; nothing when there is nothing.
+Task<Result<std::optional<Trace>>> look(kube::Client& client, Trace trace);
 
 // No repetition helps until somebody changes something: Invalid, Forbidden (quota, too), a name
 // that is taken by a stranger.

@@ -7,12 +7,14 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "cli/commands.h"
+#include "cli/commands/operator_endpoints.h"
 #include "cli/controllers/controllers.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
 #include "http/certificates.h"
 #include "kube/connect.h"
 #include "runtime/manager.h"
+#include "runtime/metrics.h"
 
 namespace grapnel::cli {
 namespace {
@@ -31,42 +33,79 @@ Result<ControllerOptions> parse_controllers(const OperatorOptions& options) {
   return out;
 }
 
-Result<runtime::LeaseOptions> lease_of(const OperatorOptions& options, const std::string& ns) {
+// The pod's name inside a cluster.
+std::string host_name() {
   char host[256] = "grapnel";
   ::gethostname(host, sizeof host - 1);
+  return host;
+}
+
+Result<runtime::LeaseOptions> lease_of(const OperatorOptions& options, const std::string& ns) {
   const auto ending = http::random_token(8);
   if (!ending) return fail(ending.error());
   return runtime::LeaseOptions{
       .ns = options.leader_elect_namespace.empty() ? ns : options.leader_elect_namespace,
       .name = "grapnel",
-      .identity = fmt::format("{}_{}", host, *ending)};
+      .identity = fmt::format("{}_{}", host_name(), *ending)};
+}
+
+Result<EndpointAddresses> addresses_of(const OperatorOptions& options) {
+  const auto metrics = parse_address(options.metrics_address);
+  if (!metrics) return fail(Reason::kUsage, "--metrics-addr: {}", metrics.error().message);
+  const auto health = parse_address(options.health_address);
+  if (!health) return fail(Reason::kUsage, "--health-addr: {}", health.error().message);
+  return EndpointAddresses{.metrics = *metrics, .health = *health};
+}
+
+Result<runtime::ManagerOptions> manager_options(const OperatorOptions& options,
+                                                const std::string& ns, runtime::Metrics& metrics) {
+  runtime::ManagerOptions out;
+  out.events = runtime::EventOptions{.instance = host_name()};
+  out.applier.on_count = [&metrics](const runtime::Count& count) { metrics.count(count); };
+  if (options.leader_elect) {
+    auto lease = lease_of(options, ns);
+    if (!lease) return fail(lease.error());
+    out.lease = std::move(*lease);
+  }
+  return out;
 }
 
 Task<int> serve(Executor executor, OperatorOptions options) {
   const auto controllers = parse_controllers(options);
   if (!controllers) co_return report(controllers.error(), kUsage);
+  const auto addresses = addresses_of(options);
+  if (!addresses) co_return report(addresses.error(), kUsage);
+  auto access = kube::find_access({.kubeconfig = options.kubeconfig, .context = options.context});
+  if (!access) co_return report(access.error(), kUsage);
+  runtime::Metrics metrics(access->server.substr(access->server.find("//") + 2));
   auto connection =
-      kube::connect(executor, {.kubeconfig = options.kubeconfig, .context = options.context}, {});
+      kube::connect(executor, std::move(*access),
+                    {.observe = [&metrics](std::string_view method, int code, Duration took) {
+                      metrics.observe_request(method, code, took);
+                    }});
   if (!connection) co_return report(connection.error(), kUsage);
-  runtime::ManagerOptions manager_options;
-  if (options.leader_elect) {
-    auto lease = lease_of(options, connection->ns);
-    if (!lease) co_return report(lease.error(), kFailed);
-    manager_options.lease = std::move(*lease);
-  }
+  auto how = manager_options(options, connection->ns, metrics);
+  if (!how) co_return report(how.error(), kFailed);
   Random random(static_cast<uint64_t>(system_clock().now().time_since_epoch().count()) ^
                 static_cast<uint64_t>(::getpid()));
-  runtime::Manager manager(executor, *connection->client, system_clock(), random, manager_options);
+  runtime::Manager manager(executor, *connection->client, system_clock(), random, std::move(*how));
   add_controllers(manager, *controllers);
+  metrics.follow(manager);
+  Endpoints endpoints(manager, metrics);
+  if (const auto served = endpoints.start(executor, *addresses); !served) {
+    co_return report(served.error(), kFailed);
+  }
   Interrupts interrupts(executor);
   auto stop = spawn(executor, [](Interrupts& i, runtime::Manager& m) -> Task<> {
     co_await i.next();
+    log_info("the operator stops");
     m.stop();
   }(interrupts, manager));
   log_info("the operator starts", {{"controllers", options.controllers}});
   const auto ended = co_await manager.run();
   stop.cancel();
   co_await stop.join();
+  co_await endpoints.stop();
   co_return ended ? kOk : report(ended.error(), kFailed);
 }
 

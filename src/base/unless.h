@@ -1,0 +1,11 @@
+// A Task that something else may end: for waits that have two reasons to be over.
+#pragma once
+
+#include "base/async.h"
+
+namespace grapnel {
+
+// Runs `task` until it ends, or until `interruption` does: false when it was cut off.
+Task<bool> unless(Task<> interruption, Task<> task);
+
+}  // namespace grapnel
