@@ -180,8 +180,9 @@ Task<> InformerBase::wait_for_doubt() {
 // One stream, to its end, or until the watcher or a doubt wants something else.
 Task<WatcherStep> InformerBase::watch(OpenWatch ask) {
   WatcherStep next;
-  const bool ended = co_await unless(wait_for_doubt(), read_watch(std::move(ask), next));
-  if (ended) co_return next;
+  if (!doubt_ && co_await unless(wait_for_doubt(), read_watch(std::move(ask), next))) {
+    co_return next;
+  }
   const auto doubt = *std::exchange(doubt_, std::nullopt);
   log_warning("a change that must have happened does not show",
               {{"kind", kind().kind},

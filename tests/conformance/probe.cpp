@@ -89,6 +89,7 @@ int run(std::string kubeconfig) {
   log_setup(LogFormat::kText, LogLevel::kDebug);
   Commands commands;
   add_client_commands(commands);
+  add_runtime_commands(commands);
   asio::io_context loop;
   auto connection =
       kube::connect(loop.get_executor(), kube::AccessOptions{.kubeconfig = std::move(kubeconfig)});

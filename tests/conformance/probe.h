@@ -49,6 +49,7 @@ using Handler = std::function<Task<>(Session& session, Json command, Reply reply
 using Commands = std::map<std::string, Handler, std::less<>>;
 
 void add_client_commands(Commands& commands);
+void add_runtime_commands(Commands& commands);
 
 // Of a command: ["", "v1", "Pod", "pods", true].
 kube::Kind kind_of(const Json& command);

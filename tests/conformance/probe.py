@@ -113,6 +113,25 @@ class Command:
                 line, rest = rest.split("\n", 1)
                 yield json.loads(line)
 
+    @property
+    def number(self):
+        """What later commands call this one by."""
+        return self._number
+
+    def events(self):
+        """Those that have come by now."""
+        found = []
+        while self._ended is None:
+            try:
+                answer = self._answers.get_nowait()
+            except queue.Empty:
+                break
+            if "event" in answer:
+                found.append(answer["event"])
+            else:
+                self._ended = answer
+        return found
+
     def cancel(self):
         self._probe.start("cancel", target=self._number).result()
 
@@ -151,6 +170,12 @@ class Probe:
         self._reader.join()
         self._process.stdout.close()
         assert code == 0, f"the probe ended with code {code}"
+
+    def kill(self):
+        """Ends it without asking. May be repeated."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
 
     @property
     def pid(self):

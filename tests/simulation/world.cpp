@@ -8,6 +8,8 @@ namespace grapnel::simulation {
 namespace {
 
 const kube::Kind& kLease = kube::kinds::kLease;
+// Far more than any subject needs once the faults are over.
+constexpr size_t kMostWritesToSettle = 1000;
 
 std::vector<ModelKind> with_lease(std::vector<ModelKind> kinds) {
   kinds.push_back({kLease});
@@ -263,6 +265,7 @@ bool World::run_loop(size_t slot) {
 
 void World::settle() {
   const Instant limit = clock_.instant() + hours(2);
+  const size_t most_writes = report_.writes + kMostWritesToSettle;
   for (auto& op : operators_) {
     if (op) op->crashes_after.reset();
   }
@@ -271,6 +274,7 @@ void World::settle() {
     const auto why = unsettled();
     if (!why) return;
     if (clock_.instant() > limit) violate("does not settle: " + *why);
+    if (report_.writes > most_writes) violate("writes without end: " + *why);
   }
 }
 
