@@ -28,11 +28,9 @@ run: build
 test: setup-test
 	@tools/test
 
-# make soak   the suites of pods for longer than fits a test: kills, leaks, Ray clusters side by side
+# make soak   the suites that find more the longer they run: kills, leaks, Ray clusters, JobSets
 soak: setup-test
-	@[ -f build/asan/build.ninja ] || cmake --preset asan >/dev/null
-	@cmake --build --preset asan --target grapnel
-	@GRAPNEL_SOAK=1 $$(tools/venv) -m pytest -q -p no:cacheprovider tests/pods/test_crash.py tests/pods/test_leaks.py tests/runtimes
+	@tools/soak
 
 # make unit   only the unit tests, under the sanitizers
 unit: setup-test
