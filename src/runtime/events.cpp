@@ -33,10 +33,11 @@ std::string namespace_of(const ObjectRef& regarding) {
   return regarding.key.ns.empty() ? "default" : regarding.key.ns.str();
 }
 
+// Another message is another event: "first failed job: b" must not be lost behind "…: a".
 std::string series_key(const Event& event) {
-  return fmt::format("{}|{}|{}|{}|{}|{}", type_of(event), event.reason, event.action,
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}", type_of(event), event.reason, event.action,
                      event.regarding.kind->plural, event.regarding.key.text(),
-                     event.regarding.uid.text());
+                     event.regarding.uid.text(), event.message);
 }
 
 }  // namespace

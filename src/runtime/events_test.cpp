@@ -45,6 +45,17 @@ TEST(EventSeries, TheFirstIsAWholeEvent) {
   EXPECT_EQ(string_or(at(e, "regarding", "uid")), "u1");
 }
 
+TEST(EventSeries, AnotherMessageIsAnotherEvent) {
+  EventSeries series({});
+  const auto first = series.record(event(), kStart);
+  auto other = event();
+  other.message = "made 4 pods";
+  const auto second = series.record(other, kStart + seconds(1));
+  ASSERT_TRUE(second);
+  EXPECT_FALSE(second->patch);
+  EXPECT_NE(second->name, first->name);
+}
+
 TEST(EventSeries, RepetitionsBecomeACountThatIsToldRarely) {
   EventSeries series({});
   const auto first = series.record(event(), kStart);
