@@ -3,6 +3,8 @@
 import json
 import pathlib
 
+import yaml
+
 # Nodes and pods are ready at once; pods of Jobs then complete; node leases are kept alive.
 KWOK_STAGES = ("node/fast", "node/heartbeat-with-lease", "pod/fast")
 
@@ -59,15 +61,17 @@ def kwok(port, kubeconfig, config: pathlib.Path, identities):
             f"--tls-private-key-file={identities.server_key}"]
 
 
-def write_kwok_config(path: pathlib.Path, module: pathlib.Path, pod_log: pathlib.Path):
-    """The stages that kwok's module ships, one log for all pods, and exec on this machine."""
+def write_kwok_config(path: pathlib.Path, module: pathlib.Path, pod_log: pathlib.Path, stages=""):
+    """The stages that kwok's module ships but for those that `stages` has of the same name, one log
+    for all pods, and exec on this machine."""
+    own = {stage["metadata"]["name"] for stage in yaml.safe_load_all(stages) if stage}
     folder = module / "kustomize" / "stage"
     files = [file for stage in KWOK_STAGES for file in sorted((folder / stage).glob("*.yaml"))
-             if file.name != "kustomization.yaml"]
+             if file.name != "kustomization.yaml" and file.stem not in own]
     kubelet = [
         {"kind": "ClusterLogs", "spec": {"logs": [{"logsFile": str(pod_log), "follow": True}]}},
         {"kind": "ClusterExec", "spec": {"execs": [{"local": {"workDir": str(path.parent)}}]}}]
-    documents = [file.read_text() for file in files]
+    documents = [file.read_text() for file in files] + ([stages] if stages else [])
     documents += [json.dumps({"apiVersion": "kwok.x-k8s.io/v1alpha1",
                               "metadata": {"name": "all-pods"}} | kind) for kind in kubelet]
     path.write_text("\n---\n".join(documents))

@@ -56,6 +56,7 @@ class ControlPlane:
     users                {"alice": ["team-a"]}: users who get a token; anyone else a certificate
     feature_gates        {"WatchList": True}
     compaction_interval  how often the API server compacts etcd, e.g. "5s"; see also compact_etcd()
+    kwok_stages          YAML of further Stages; one of a shipped Stage's name takes its place
     apiserver_args       further flags of kube-apiserver
     disabled_admission   by default ServiceAccount, which would refuse pods until a controller has
                          made their service account
@@ -63,7 +64,7 @@ class ControlPlane:
 
     def __init__(self, directory=None, *, controllers=False, kwok_nodes=0, users=None,
                  feature_gates=None, compaction_interval=None, apiserver_args=(),
-                 disabled_admission=("ServiceAccount",)):
+                 kwok_stages="", disabled_admission=("ServiceAccount",)):
         self._given_directory = directory
         self._controllers = controllers
         self._kwok_nodes = kwok_nodes
@@ -71,6 +72,7 @@ class ControlPlane:
         self._feature_gates = feature_gates or {}
         self._compaction_interval = compaction_interval
         self._apiserver_args = apiserver_args
+        self._kwok_stages = kwok_stages
         self._disabled_admission = disabled_admission
         self._started = False
 
@@ -209,10 +211,10 @@ class ControlPlane:
             raise KubectlFailed(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
         return done.stdout
 
-    def request(self, method, path, body=None, *, token=None, timeout=10):
+    def request(self, method, path, body=None, *, token=None, timeout=10,
+                content_type="application/json"):
         """One raw API request, as administrator unless `token` is given: (status, decoded JSON)."""
-        headers = {"Authorization": f"Bearer {token or self.token}",
-                   "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {token or self.token}", "Content-Type": content_type}
         connection = http.client.HTTPSConnection("127.0.0.1", self._port("apiserver"),
                                                  timeout=timeout, context=self._tls)
         try:
@@ -296,7 +298,8 @@ class ControlPlane:
         if self._kwok_nodes:
             self._pod_log.touch()
             config = command_lines.write_kwok_config(
-                self.directory / "kwok.yaml", self._programs.module("kwok"), self._pod_log)
+                self.directory / "kwok.yaml", self._programs.module("kwok"), self._pod_log,
+                self._kwok_stages)
             self._add("kwok", self._programs.path("kwok"), command_lines.kwok(
                 self._port("kwok"), self.kubeconfig, config, ids))
 
