@@ -17,6 +17,9 @@ std::optional<Json> merge_patch_between(const Json& before, const Json& after);
 
 // RFC 6902. The target is unchanged when it fails.
 Result<> apply_json_patch(Json& target, const Json& patch);
+// Operations that turn `before` into `after`, down to the members that differ; empty when they are
+// equal. Lists of different lengths are replaced whole.
+JsonArray json_patch_between(const Json& before, const Json& after);
 
 // Strategic merge patch, for the built-in kinds: lists merge by key as Kubernetes' own types say
 // ($patch, $retainKeys, $deleteFromPrimitiveList, $setElementOrder too). `kind` is "Pod", "Job" …;
