@@ -25,6 +25,7 @@ struct Invocation {
   ManifestOptions manifest;
   ClusterOptions cluster;
   OperatorOptions op;
+  InstallOptions install;
   LogFormat log_format = LogFormat::kAuto;
   bool verbose = false;
   std::string shell;
@@ -112,7 +113,24 @@ void add_operator_command(CLI::App& app, Invocation& i) {
   command
       ->add_option("--health-addr", o.health_address, "Where /healthz and /readyz are; 0: nowhere")
       ->capture_default_str();
+  command
+      ->add_option("--webhook-addr", o.webhook_address, "Where admission webhooks are; 0: nowhere")
+      ->capture_default_str();
+  command->add_option("--webhook-cert-dir", o.webhook_certificates,
+                      "Folder with tls.crt and tls.key; default: certificates of our own making");
   command->callback([&i] { i.command = [&i] { return run_operator(i.op); }; });
+}
+
+void add_install_command(CLI::App& app, Invocation& i) {
+  auto* command = app.add_subcommand("install", "Install the operator in a cluster, or update it");
+  auto& o = i.install;
+  command->add_flag("--print", o.print, "Only print what would be applied");
+  command->add_option("--namespace", o.ns, "Where the operator runs")->capture_default_str();
+  command->add_option("--image", o.image, "The operator's image")->capture_default_str();
+  command->add_flag("!--no-webhooks", o.webhooks, "Leave the admission webhooks out");
+  command->add_option("--kubeconfig", o.kubeconfig, "Default: $KUBECONFIG, or ~/.kube/config");
+  command->add_option("--context", o.context, "Context of the kubeconfig");
+  command->callback([&i] { i.command = [&i] { return install(i.install); }; });
 }
 
 }  // namespace
@@ -135,6 +153,7 @@ int main(int argc, char** argv) {
   add_manifest_commands(app, i);
   add_cluster_commands(app, i);
   add_operator_command(app, i);
+  add_install_command(app, i);
   auto* completion_command = app.add_subcommand("completion", "Print a shell's completion script");
   completion_command->add_option("shell", i.shell, "bash, zsh or fish")
       ->required()

@@ -22,5 +22,6 @@ int cluster_status(const ClusterOptions& options, Output output);
 int print_env(const ClusterOptions& options);
 int run(const RunOptions& options);
 int run_operator(const OperatorOptions& options);
+int install(const InstallOptions& options);
 
 }  // namespace grapnel::cli

@@ -45,6 +45,17 @@ struct OperatorOptions {
   std::string leader_elect_namespace;
   std::string metrics_address = "0.0.0.0:8080";
   std::string health_address = "0.0.0.0:8081";
+  std::string webhook_address = "0";
+  std::string webhook_certificates;  // a folder with tls.crt and tls.key; "": we make our own
+};
+
+struct InstallOptions {
+  bool print = false;
+  std::string ns = "grapnel-system";
+  std::string image = "grapnel:latest";
+  bool webhooks = true;
+  std::string kubeconfig;
+  std::string context;
 };
 
 }  // namespace grapnel::cli

@@ -11,6 +11,7 @@
 #include "cli/controllers/controllers.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
+#include "cli/webhook_server.h"
 #include "http/certificates.h"
 #include "kube/connect.h"
 #include "runtime/manager.h"
@@ -40,13 +41,17 @@ std::string host_name() {
   return host;
 }
 
+// Where the Lease and the webhooks' Secret are.
+std::string own_namespace(const OperatorOptions& options, const std::string& ns) {
+  return options.leader_elect_namespace.empty() ? ns : options.leader_elect_namespace;
+}
+
 Result<runtime::LeaseOptions> lease_of(const OperatorOptions& options, const std::string& ns) {
   const auto ending = http::random_token(8);
   if (!ending) return fail(ending.error());
-  return runtime::LeaseOptions{
-      .ns = options.leader_elect_namespace.empty() ? ns : options.leader_elect_namespace,
-      .name = "grapnel",
-      .identity = fmt::format("{}_{}", host_name(), *ending)};
+  return runtime::LeaseOptions{.ns = own_namespace(options, ns),
+                               .name = "grapnel",
+                               .identity = fmt::format("{}_{}", host_name(), *ending)};
 }
 
 Result<EndpointAddresses> addresses_of(const OperatorOptions& options) {
@@ -95,6 +100,18 @@ Task<int> serve(Executor executor, OperatorOptions options) {
   if (const auto served = endpoints.start(executor, *addresses); !served) {
     co_return report(served.error(), kFailed);
   }
+  const auto webhook_address = parse_address(options.webhook_address);
+  if (!webhook_address) {
+    co_return report(fail_in("--webhook-addr", webhook_address.error()).value(), kUsage);
+  }
+  std::optional<WebhookServer> webhooks;
+  if (*webhook_address) {
+    webhooks.emplace(executor, *connection->client, system_clock(),
+                     WebhookServerOptions{.address = **webhook_address,
+                                          .folder = options.webhook_certificates,
+                                          .ns = own_namespace(options, connection->ns)});
+  }
+  auto serving = webhooks ? spawn(executor, webhooks->run()) : Spawned();
   Interrupts interrupts(executor);
   auto stop = spawn(executor, [](Interrupts& i, runtime::Manager& m) -> Task<> {
     co_await i.next();
@@ -105,6 +122,11 @@ Task<int> serve(Executor executor, OperatorOptions options) {
   const auto ended = co_await manager.run();
   stop.cancel();
   co_await stop.join();
+  if (webhooks) {
+    serving.cancel();
+    co_await serving.join();
+    co_await webhooks->stop();
+  }
   co_await endpoints.stop();
   co_return ended ? kOk : report(ended.error(), kFailed);
 }

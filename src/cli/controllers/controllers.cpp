@@ -7,6 +7,7 @@
 #include "api/service.h"
 #include "kube/kind.h"
 #include "operators/experiment/plan.h"
+#include "operators/jobset/gang.h"
 #include "operators/jobset/plan.h"
 
 namespace grapnel::cli {
@@ -38,6 +39,28 @@ Result<Claim> decode_claim(JsonView object) {
 
 std::string jobset_index(const kube::Meta& meta, std::string_view name) {
   return fmt::format("{}/{}", meta.ns(), name);
+}
+
+// To own an object that blocks the owner's deletion takes the right to set the owner's finalizers,
+// on clusters that enforce it.
+std::vector<Permission> jobset_writes() {
+  return {{kinds::kJobSet, "", {"delete"}},
+          {kinds::kJobSet, "status", {"patch"}},
+          {kinds::kJobSet, "finalizers", {"update"}},
+          {kinds::kJob, "", {"create", "patch", "delete"}},
+          {kinds::kJob, "status", {"patch"}},
+          {kinds::kService, "", {"create"}},
+          {kinds::kPersistentVolumeClaim, "", {"create"}},
+          {kinds::kPod, "", {"patch", "delete"}},
+          {kinds::kPod, "status", {"patch"}},
+          {jobset::kPodGroup, "", {"create", "patch"}}};
+}
+
+std::vector<Permission> experiment_writes() {
+  return {{kinds::kExperiment, "", {"delete"}},
+          {kinds::kExperiment, "status", {"patch"}},
+          {kinds::kExperiment, "finalizers", {"update"}},
+          {kinds::kJobSet, "", {"create", "patch"}}};
 }
 
 void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets,
@@ -144,6 +167,15 @@ void add_controllers(Manager& manager, const ControllerOptions& options) {
                                         [](JsonView object) { return api::decode_jobset(object); });
   if (options.jobset) add_jobset(manager, jobsets, options);
   if (options.experiment) add_experiment(manager, jobsets, options);
+}
+
+std::vector<Permission> writes_of(const ControllerOptions& options) {
+  std::vector<Permission> all;
+  if (options.jobset) all = jobset_writes();
+  if (options.experiment) {
+    for (auto& permission : experiment_writes()) all.push_back(std::move(permission));
+  }
+  return all;
 }
 
 }  // namespace grapnel::cli

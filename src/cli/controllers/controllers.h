@@ -3,6 +3,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "runtime/manager.h"
 
@@ -16,5 +18,15 @@ struct ControllerOptions {
 };
 
 void add_controllers(runtime::Manager& manager, const ControllerOptions& options);
+
+// What a controller does to a kind. The RBAC roles we install are made of these alone.
+struct Permission {
+  kube::Kind kind;
+  std::string_view subresource = "";
+  std::vector<std::string_view> verbs;
+};
+
+// What their plans write. What they watch, the manager's informers know.
+std::vector<Permission> writes_of(const ControllerOptions& options);
 
 }  // namespace grapnel::cli

@@ -1,0 +1,194 @@
+#include "cli/install_objects.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/io_context.hpp>
+#include <map>
+#include <set>
+
+#include "cli/controllers/admissions.h"
+#include "cli/controllers/controllers.h"
+#include "cli/manifest.h"
+#include "runtime/webhook_certificate.h"
+
+namespace grapnel::cli {
+namespace {
+
+namespace kinds = kube::kinds;
+
+constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
+constexpr kube::Kind kClusterRole{kRbac, "v1", "ClusterRole", "clusterroles", false};
+constexpr kube::Kind kClusterRoleBinding{kRbac, "v1", "ClusterRoleBinding", "clusterrolebindings",
+                                         false};
+constexpr kube::Kind kRole{kRbac, "v1", "Role", "roles"};
+constexpr kube::Kind kRoleBinding{kRbac, "v1", "RoleBinding", "rolebindings"};
+
+constexpr std::string_view kName = "grapnel";
+constexpr std::string_view kService = "grapnel-webhook";
+constexpr int kWebhookPort = 9443;
+
+// ---- what the operator does ---------------------------------------------------------------------
+
+// All that its controllers watch and write. None of them is started: they are only asked.
+std::vector<Permission> declared_by_controllers() {
+  boost::asio::io_context loop(1);
+  kube::Client nowhere(nullptr, nullptr, {});
+  Random random(0);
+  runtime::Manager manager(loop.get_executor(), nowhere, system_clock(), random, {});
+  add_controllers(manager, {});
+  std::vector<Permission> all;
+  for (const auto& informer : manager.informers()) {
+    all.push_back({informer->kind(), "", {"list", "watch"}});
+  }
+  for (Permission& write : writes_of({})) {
+    // After an answer that was lost, what stands there is read.
+    if (write.subresource.empty()) all.push_back({write.kind, "", {"get"}});
+    all.push_back(std::move(write));
+  }
+  return all;
+}
+
+// One rule for each resource, however many parts of us ask for it.
+JsonArray rules_of(const std::vector<Permission>& permissions) {
+  std::map<std::pair<std::string, std::string>, std::set<std::string_view>> verbs;
+  for (const Permission& permission : permissions) {
+    std::string resource(permission.kind.plural);
+    if (!permission.subresource.empty()) resource += fmt::format("/{}", permission.subresource);
+    verbs[{std::string(permission.kind.group), resource}].insert(permission.verbs.begin(),
+                                                                 permission.verbs.end());
+  }
+  JsonArray rules;
+  for (const auto& [what, allowed] : verbs) {
+    JsonArray list;
+    for (const std::string_view verb : allowed) list.push_back(Json(verb));
+    rules.push_back(JsonObject{{"apiGroups", JsonArray{what.first}},
+                               {"resources", JsonArray{what.second}},
+                               {"verbs", std::move(list)}});
+  }
+  return rules;
+}
+
+JsonObject rule_for_named(const kube::Kind& kind, std::string_view name, JsonArray verbs) {
+  return {{"apiGroups", JsonArray{kind.group}},
+          {"resources", JsonArray{kind.plural}},
+          {"resourceNames", JsonArray{name}},
+          {"verbs", std::move(verbs)}};
+}
+
+JsonArray cluster_rules(bool webhooks) {
+  auto permissions = declared_by_controllers();
+  permissions.push_back({kinds::kEvent, "", {"create", "patch"}});
+  JsonArray rules = rules_of(permissions);
+  if (webhooks) {
+    for (const auto& kind : {runtime::kMutatingWebhook, runtime::kValidatingWebhook}) {
+      rules.push_back(rule_for_named(kind, kName, {"get", "patch"}));
+    }
+  }
+  return rules;
+}
+
+// In its own namespace: the Lease, and the Secret with the webhooks' certificate. What does not
+// exist yet has no name to be allowed by.
+JsonArray own_rules(bool webhooks) {
+  std::vector<Permission> creates{{kinds::kLease, "", {"create"}}};
+  if (webhooks) creates.push_back({kinds::kSecret, "", {"create"}});
+  JsonArray rules = rules_of(creates);
+  rules.push_back(rule_for_named(kinds::kLease, kName, {"get", "patch"}));
+  if (webhooks) {
+    rules.push_back(rule_for_named(kinds::kSecret, runtime::WebhookCertificateOptions().secret,
+                                   {"get", "patch"}));
+  }
+  return rules;
+}
+
+// ---- objects ------------------------------------------------------------------------------------
+
+JsonObject labels() {
+  return {{"app.kubernetes.io/name", kName}};
+}
+
+// An object with its kind and name, and the members given.
+InstallObject object(const kube::Kind& kind, std::string_view name, const std::string& ns,
+                     JsonObject members) {
+  JsonObject meta{{"name", name}, {"labels", labels()}};
+  if (!ns.empty()) meta["namespace"] = ns;
+  JsonObject whole{
+      {"apiVersion", kind.api_version()}, {"kind", kind.kind}, {"metadata", std::move(meta)}};
+  for (auto& [key, value] : members) whole[key] = std::move(value);
+  return {kind, std::move(whole)};
+}
+
+JsonObject binding(const kube::Kind& role, const std::string& ns) {
+  return {{"roleRef", JsonObject{{"apiGroup", role.group}, {"kind", role.kind}, {"name", kName}}},
+          {"subjects",
+           JsonArray{JsonObject{{"kind", "ServiceAccount"}, {"name", kName}, {"namespace", ns}}}}};
+}
+
+JsonObject probe(std::string_view path) {
+  return {{"httpGet", JsonObject{{"path", path}, {"port", 8081}}}};
+}
+
+JsonObject container(const InstallOptions& options) {
+  JsonArray arguments{"operator", fmt::format("--leader-elect-namespace={}", options.ns)};
+  JsonArray ports{JsonObject{{"name", "metrics"}, {"containerPort", 8080}}};
+  if (options.webhooks) {
+    arguments.push_back(Json(fmt::format("--webhook-addr=0.0.0.0:{}", kWebhookPort)));
+    ports.push_back(JsonObject{{"name", "webhook"}, {"containerPort", kWebhookPort}});
+  }
+  return {
+      {"name", kName},
+      {"image", options.image},
+      {"args", std::move(arguments)},
+      {"ports", std::move(ports)},
+      {"livenessProbe", probe("/healthz")},
+      {"readinessProbe", probe("/readyz")},
+      {"resources", JsonObject{{"requests", JsonObject{{"cpu", "50m"}, {"memory", "32Mi"}}},
+                               {"limits", JsonObject{{"memory", "512Mi"}}}}},
+      {"securityContext", JsonObject{{"allowPrivilegeEscalation", false},
+                                     {"readOnlyRootFilesystem", true},
+                                     {"capabilities", JsonObject{{"drop", JsonArray{"ALL"}}}}}}};
+}
+
+InstallObject deployment(const InstallOptions& options) {
+  JsonObject pod{
+      {"serviceAccountName", kName},
+      {"securityContext", JsonObject{{"runAsNonRoot", true},
+                                     {"runAsUser", 65532},
+                                     {"seccompProfile", JsonObject{{"type", "RuntimeDefault"}}}}},
+      {"containers", JsonArray{container(options)}}};
+  return object(
+      kinds::kDeployment, kName, options.ns,
+      {{"spec", JsonObject{{"replicas", 1},
+                           {"selector", JsonObject{{"matchLabels", labels()}}},
+                           {"template", JsonObject{{"metadata", JsonObject{{"labels", labels()}}},
+                                                   {"spec", std::move(pod)}}}}}});
+}
+
+InstallObject webhook_service(const std::string& ns) {
+  const JsonObject port{{"port", 443}, {"targetPort", kWebhookPort}};
+  return object(kinds::kService, kService, ns,
+                {{"spec", JsonObject{{"selector", labels()}, {"ports", JsonArray{port}}}}});
+}
+
+}  // namespace
+
+std::vector<InstallObject> install_objects(const InstallOptions& options) {
+  const std::string& ns = options.ns;
+  std::vector<InstallObject> all;
+  all.push_back(object(kinds::kNamespace, ns, "", {}));
+  for (Json& crd : crds()) all.push_back({kinds::kCustomResourceDefinition, std::move(crd)});
+  all.push_back(object(kinds::kServiceAccount, kName, ns, {}));
+  all.push_back(object(kClusterRole, kName, "", {{"rules", cluster_rules(options.webhooks)}}));
+  all.push_back(object(kClusterRoleBinding, kName, "", binding(kClusterRole, ns)));
+  all.push_back(object(kRole, kName, ns, {{"rules", own_rules(options.webhooks)}}));
+  all.push_back(object(kRoleBinding, kName, ns, binding(kRole, ns)));
+  if (options.webhooks) all.push_back(webhook_service(ns));
+  all.push_back(deployment(options));
+  if (options.webhooks) {
+    all.push_back({runtime::kMutatingWebhook, mutating_webhooks(ns, std::string(kService))});
+    all.push_back({runtime::kValidatingWebhook, validating_webhooks(ns, std::string(kService))});
+  }
+  return all;
+}
+
+}  // namespace grapnel::cli
