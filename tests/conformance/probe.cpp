@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json/array.hpp>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/interner.h"
 #include "base/log.h"
@@ -85,14 +86,15 @@ Task<> serve(Session& session, const Commands& commands) {
   for (auto& [id, task] : running) co_await task.join();
 }
 
-int run(std::string kubeconfig) {
+int run(std::string kubeconfig, Duration timeout) {
   log_setup(LogFormat::kText, LogLevel::kDebug);
   Commands commands;
   add_client_commands(commands);
   add_runtime_commands(commands);
   asio::io_context loop;
   auto connection =
-      kube::connect(loop.get_executor(), kube::AccessOptions{.kubeconfig = std::move(kubeconfig)});
+      kube::connect(loop.get_executor(), kube::AccessOptions{.kubeconfig = std::move(kubeconfig)},
+                    kube::ClientOptions{.timeout = timeout});
   if (!connection) {
     Reply(0).error(connection.error());
     return 1;
@@ -143,6 +145,8 @@ std::string text_of(const Json& command, std::string_view key) {
 
 }  // namespace grapnel::probe
 
+// conformance_probe [KUBECONFIG [SECONDS]]: the latter is how long the client waits for answers.
 int main(int argc, char** argv) {
-  return grapnel::probe::run(argc > 1 ? argv[1] : "");
+  const int seconds = argc > 2 ? std::atoi(argv[2]) : 30;
+  return grapnel::probe::run(argc > 1 ? argv[1] : "", grapnel::seconds(seconds));
 }

@@ -137,9 +137,10 @@ class Command:
 
 
 class Probe:
-    def __init__(self, kubeconfig, env=None):
+    def __init__(self, kubeconfig, env=None, timeout=30):
+        """`timeout`: how many seconds the client waits for an answer."""
         self._process = subprocess.Popen(
-            [program(), str(kubeconfig)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [program(), str(kubeconfig), str(timeout)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=os.environ | (env or {}))
         self._commands = {0: Command(self, 0)}
         self._count = 0

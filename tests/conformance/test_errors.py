@@ -204,6 +204,17 @@ def test_a_list_cut_short(proxied, probe, fault_proxy, namespace):
             proxied.start("open_list", kind=CONFIG_MAP, namespace=namespace).text()
 
 
+def test_no_answer_in_time(control_plane, fault_proxy, namespace):
+    config = control_plane.kubeconfig_for("admin", ["system:masters"], server=fault_proxy.url)
+    with Probe(config, timeout=1) as probe:
+        fault_proxy.delay(30, times=2)
+        read = refusal(probe.get, kind=CONFIG_MAP, namespace=namespace, name="a")
+        assert (read.reason, read.transient, read.ambiguous) == ("Transport", True, False)
+        write = refusal(probe.create, kind=CONFIG_MAP, object=config_map(namespace, "a"))
+        assert (write.reason, write.transient, write.ambiguous) == ("Transport", True, True)
+        assert refusal(probe.get, kind=POD, namespace=namespace, name="a").reason == "NotFound"
+
+
 def test_nobody_listens(control_plane):
     config = control_plane.kubeconfig_for("admin", ["system:masters"],
                                           server="http://127.0.0.1:1")
