@@ -1,7 +1,5 @@
 #include "http/client.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 
 #include "http/curl_loop.h"
@@ -117,8 +115,6 @@ class CurlTransport final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> make_transport(Executor executor, ClientOptions options) {
-  static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
-  (void)ready;
   return std::make_unique<CurlTransport>(executor, std::move(options));
 }
 

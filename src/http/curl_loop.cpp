@@ -24,8 +24,18 @@ struct CurlLoop::Socket {
   Transfer* owner = nullptr;
 };
 
+namespace {
+
+CURLM* make_multi() {
+  static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);  // once, before all else
+  (void)ready;
+  return curl_multi_init();
+}
+
+}  // namespace
+
 CurlLoop::CurlLoop(Executor executor, size_t limit)
-    : executor_(std::move(executor)), limit_(limit), multi_(curl_multi_init()), timer_(executor_) {
+    : executor_(std::move(executor)), limit_(limit), multi_(make_multi()), timer_(executor_) {
   const auto socket_function = +[](CURL* easy, curl_socket_t fd, int what, void* self, void*) {
     static_cast<CurlLoop*>(self)->on_socket(easy, fd, what);
     return 0;

@@ -27,6 +27,16 @@ inline size_t open_descriptors() {
   return count;
 }
 
+// Until a counter stands still for a while: the pipes behind it are full.
+inline Task<bool> stands_still(size_t& counter) {
+  for (int i = 0; i < 100; ++i) {
+    const size_t before = counter;
+    co_await system_clock().sleep(milliseconds(300));
+    if (counter == before && counter != 0) co_return true;
+  }
+  co_return false;
+}
+
 struct LoopTest : testing::Test {
   boost::asio::io_context loop;
   Executor executor = loop.get_executor();
