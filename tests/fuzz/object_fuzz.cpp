@@ -1,0 +1,29 @@
+// Answers of the API: metadata, projections, our kinds and Statuses, decoded from any JSON.
+#include "api/job.h"
+#include "api/jobset.h"
+#include "api/pod.h"
+#include "api/service.h"
+#include "document/json_view.h"
+#include "kube/status.h"
+#include "tests/fuzz/fuzz.h"
+
+using namespace grapnel;
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static JsonParser parser;
+  const auto view = parser.parse(fuzz::text_of(data, size));
+  if (!view) return 0;
+  // Interned text stays for ever: none is kept here, or the fuzzer would run out of memory.
+  const kube::MetaOptions none{.all_labels = false};
+  const Json json = view->to_json();
+  const auto pod = api::decode_pod(*view, none);
+  const auto same = api::decode_pod(json, none);
+  fuzz::require(pod.has_value() == same.has_value(), "a view and a Json decode alike");
+  if (pod) fuzz::require(*pod == *same, "and to the same");
+  (void)api::decode_job(*view, none);
+  (void)api::decode_service(*view, none);
+  (void)api::decode_jobset(*view);
+  (void)api::decode_jobset(*view, api::Unknown::kRefuse);
+  (void)kube::error_of_status(409, json);
+  return 0;
+}
