@@ -1,20 +1,35 @@
-// What connects us: kubeconfig files and the answers of credential plugins.
-#include "kube/exec_plugin.h"
+// kubeconfig: what is accepted merges with itself to itself, and every context gives a whole choice
+// or an error that says something.
 #include "kube/kubeconfig.h"
+
 #include "tests/fuzz/fuzz.h"
 
 using namespace grapnel;
+using namespace grapnel::kube;
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string_view text = fuzz::text_of(data, size);
-  if (auto config = kube::parse_kubeconfig(text)) {
-    const size_t contexts = config->contexts.size();
-    const auto merged = kube::merge_kubeconfigs({*config, *config});
-    fuzz::require(merged.contexts.size() <= contexts, "a file merged with itself adds nothing");
+  const auto config = parse_kubeconfig(fuzz::text_of(data, size), "config");
+  if (!config) {
+    fuzz::require(config.error().message.starts_with("config"), "an error names the file");
+    return 0;
   }
-  for (const std::string_view version :
-       {"client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"}) {
-    (void)kube::decode_plugin_answer(text, version);
+  const Kubeconfig merged = merge_kubeconfigs({*config, *config});
+  fuzz::require(merged.clusters.size() == config->clusters.size() &&
+                    merged.users.size() == config->users.size() &&
+                    merged.contexts.size() == config->contexts.size(),
+                "merging with itself adds nothing");
+  for (const ContextEntry& context : config->contexts) {
+    const auto chosen = choose_context(*config, context.name);
+    if (!chosen) {
+      fuzz::require(!chosen.error().message.empty(), "an error says something");
+      continue;
+    }
+    fuzz::require(chosen->context == &context, "names are unique");
+    fuzz::require(chosen->cluster != nullptr && chosen->cluster->name == context.cluster,
+                  "the cluster is the one named");
+    fuzz::require((chosen->user == nullptr) == context.user.empty(), "the user is the one named");
+    (void)chosen->cluster->origin.resolve(chosen->cluster->certificate_authority);
   }
+  (void)choose_context(*config, "");
   return 0;
 }
