@@ -37,9 +37,8 @@ ContainerStatus decode_container(JsonView status, bool is_init) {
 }
 
 bool is_kept(std::string_view type, bool is_true) {
-  if (type == "Ready") return true;
   if (type == "DisruptionTarget") return is_true;
-  return type == "PodScheduled" && !is_true;
+  return (type == "Ready" || type == "PodScheduled") && !is_true;
 }
 
 }  // namespace
@@ -70,7 +69,6 @@ Result<Pod> decode_pod(JsonView object, const kube::MetaOptions& kept) {
           .phase = phase_of(text_at(status, "phase")),
           .restarts_never = text_at(spec, "restartPolicy") == "Never",
           .ip = std::string(text_at(status, "podIP")),
-          .hostname = std::string(text_at(spec, "hostname")),
           .reason = interned_at(status, "reason")};
   for_each_at(spec, "schedulingGates",
               [&](JsonView gate) { pod.gates.push_back(interned_at(gate, "name")); });

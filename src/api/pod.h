@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "document/json_view.h"
@@ -26,7 +27,7 @@ struct ContainerStatus {
   bool operator==(const ContainerStatus&) const = default;
 };
 
-// Only those that say something is not as it should be, and Ready.
+// Only those that say something is not as it should be.
 struct PodCondition {
   Interned type;
   bool is_true = false;
@@ -46,11 +47,10 @@ struct Pod {
   bool restarts_never = false;             // restartPolicy: Never
   absl::InlinedVector<Interned, 1> gates;  // that keep it from being scheduled
   std::string ip;
-  std::string hostname;
   Interned reason;  // Evicted, NodeLost …
   kube::StringMap node_selector;
   absl::InlinedVector<ContainerStatus, 1> containers;
-  absl::InlinedVector<PodCondition, 1> conditions;
+  std::vector<PodCondition> conditions;
 
   bool is_finished() const { return phase == Phase::kSucceeded || phase == Phase::kFailed; }
   const ContainerStatus* container(std::string_view name) const;  // nullptr: none

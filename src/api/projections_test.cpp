@@ -96,7 +96,6 @@ TEST(Pod, IsReadFromTheWhole) {
   EXPECT_EQ(pod->gates[0], Interned("g"));
   EXPECT_EQ(pod->node_selector.get("rack"), "r1");
   EXPECT_EQ(pod->ip, "10.0.0.1");
-  EXPECT_EQ(pod->hostname, "h");
   EXPECT_EQ(pod->reason, Interned("Evicted"));
   EXPECT_EQ(pod->condition("PodScheduled"), nullptr);
   EXPECT_EQ(pod->condition("Ready")->message, "m");

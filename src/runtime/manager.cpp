@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/memory.h"
+#include "base/pass_turn.h"
 
 namespace grapnel::runtime {
 namespace {
@@ -174,14 +176,25 @@ Task<> Manager::catch_up() {
 }
 
 Task<> Manager::dispatch() {
+  bool first_keys = true;  // those of the first lists: every key there is
   for (;;) {
     poked_ = false;
     std::erase_if(turns_, [](const auto& turn) { return turn.second.done(); });
-    while (workers_ < options_.at_once) {
+    size_t begun = 0;
+    for (; workers_ < options_.at_once && begun < options_.at_once; ++begun) {
       auto item = queue_.take();
       if (!item) break;
       ++workers_;
       turns_.emplace(++number_, spawn(executor_, work(std::move(*item))));
+    }
+    if (begun == options_.at_once) {
+      // Turns that had nothing to write are over already. Watches and the lease come in between.
+      co_await pass_turn();
+      continue;
+    }
+    if (first_keys && workers_ == 0) {
+      first_keys = false;
+      give_back_memory();
     }
     const auto due = queue_.next_due();
     auto poked = wait_while(ready_, [this] { return !poked_; });

@@ -135,6 +135,8 @@ void Queue::drop_if_idle(size_t lane, const kube::Key& key) {
   const auto found = lanes_[lane].entries.find(key);
   if (found != lanes_[lane].entries.end() && found->second.idle()) {
     lanes_[lane].entries.erase(found);
+    // The first list fills it with every key there is, for once.
+    if (lanes_[lane].entries.empty()) lanes_[lane].entries.rehash(0);
   }
 }
 
