@@ -152,6 +152,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 std::string why_not_dns1123_label(std::string_view text) {
   if (text.size() > 63) return too_long(63);
   if (is_dns1123_label(text)) return "";
+  if (is_dns1123_subdomain(text)) return "must not contain dots";
   return with_example(
       "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
       "must start and end with an alphanumeric character",

@@ -19,11 +19,12 @@ std::optional<int64_t> parse_int(std::string_view text) {
 
 Result<> check_label(const Requirement& requirement) {
   if (auto why = why_not_qualified_name(requirement.key); !why.empty()) {
-    return fail(Reason::kBadRequest, "key: Invalid value: \"{}\": {}", requirement.key, why);
+    return fail(Reason::kBadRequest, "<nil>: Invalid value: \"{}\": {}", requirement.key, why);
   }
   const bool compares =
       requirement.op == Operator::kGreaterThan || requirement.op == Operator::kLessThan;
-  for (const std::string& value : requirement.values) {
+  for (size_t i = 0; i < requirement.values.size(); ++i) {
+    const std::string& value = requirement.values[i];
     if (compares && !parse_int(value)) {
       return fail(
           Reason::kBadRequest,
@@ -32,7 +33,8 @@ Result<> check_label(const Requirement& requirement) {
           value);
     }
     if (auto why = why_not_label_value(value); !why.empty()) {
-      return fail(Reason::kBadRequest, "values: Invalid value: \"{}\": {}", value, why);
+      return fail(Reason::kBadRequest, "values[{}][{}]: Invalid value: \"{}\": {}", i,
+                  requirement.key, value, why);
     }
   }
   return {};
@@ -49,14 +51,19 @@ class LabelParser {
     std::vector<Requirement> requirements;
     if (token_ == Token::kEnd) return requirements;
     for (;;) {
+      if (token_ != Token::kWord && token_ != Token::kNot) {
+        return unexpected(", expected: !, identifier, or 'end of string'");
+      }
       auto requirement = parse_requirement();
-      if (!requirement) return fail(std::move(requirement.error()));
-      if (auto ok = check_label(*requirement); !ok) return fail(std::move(ok.error()));
+      if (!requirement) return in_requirement(std::move(requirement.error()));
+      if (auto ok = check_label(*requirement); !ok) return in_requirement(std::move(ok.error()));
       requirements.push_back(std::move(*requirement));
       if (token_ == Token::kEnd) return requirements;
-      if (token_ != Token::kComma) return unexpected("',' or the end");
+      if (token_ != Token::kComma) return unexpected(", expected: ',' or 'end of string'");
       advance();
-      if (token_ != Token::kWord && token_ != Token::kNot) return unexpected("a key after ','");
+      if (token_ != Token::kWord && token_ != Token::kNot) {
+        return unexpected(", expected: identifier after ','");
+      }
     }
   }
 
@@ -109,11 +116,10 @@ class LabelParser {
   Result<Requirement> parse_requirement() {
     if (token_ == Token::kNot) {
       advance();
-      if (token_ != Token::kWord) return unexpected("a key after '!'");
+      if (token_ != Token::kWord) return unexpected(", expected: identifier");
       Requirement absent{.key = take_word(), .op = Operator::kDoesNotExist, .values = {}};
       return absent;
     }
-    if (token_ != Token::kWord) return unexpected("a key or '!'");
     Requirement requirement{.key = take_word(), .op = Operator::kExists, .values = {}};
     switch (token_) {
       case Token::kEnd:
@@ -132,7 +138,7 @@ class LabelParser {
     }
     if (word_ == "in") return with_list(std::move(requirement), Operator::kIn);
     if (word_ == "notin") return with_list(std::move(requirement), Operator::kNotIn);
-    return unexpected("in, notin, =, ==, !=, > or <");
+    return unexpected(", expected: in, notin, =, ==, !=, gt, lt");
   }
 
   Result<Requirement> with_value(Requirement requirement, Operator op) {
@@ -143,7 +149,7 @@ class LabelParser {
     } else if (token_ == Token::kWord) {
       requirement.values = {take_word()};
     } else {
-      return unexpected("a value");
+      return unexpected(", expected: identifier");
     }
     return requirement;
   }
@@ -151,15 +157,16 @@ class LabelParser {
   Result<Requirement> with_list(Requirement requirement, Operator op) {
     advance();
     requirement.op = op;
-    if (token_ != Token::kOpen) return unexpected("'('");
+    if (token_ != Token::kOpen) return unexpected(" expected: '('");
     advance();
+    if (token_ == Token::kEnd) return unexpected(", expected: ',', ')' or identifier");
     // Between two commas, or next to a bracket, stands the empty value.
     for (bool more = true; more;) {
       requirement.values.push_back(token_ == Token::kWord ? take_word() : "");
       more = token_ == Token::kComma;
       if (more) advance();
     }
-    if (token_ != Token::kClose) return unexpected("',' or ')'");
+    if (token_ != Token::kClose) return unexpected(", expected: ',' or ')'");
     advance();
     std::ranges::sort(requirement.values);
     const auto repeated = std::ranges::unique(requirement.values);
@@ -167,9 +174,13 @@ class LabelParser {
     return requirement;
   }
 
+  // In Kubernetes' own words, commas included: people search for them.
   Failure unexpected(std::string_view expected) const {
-    return fail(Reason::kBadRequest, "unable to parse requirement: found '{}', expected: {}", word_,
-                expected);
+    return fail(Reason::kBadRequest, "found '{}'{}", word_, expected);
+  }
+  static Failure in_requirement(Error error) {
+    error.message = "unable to parse requirement: " + error.message;
+    return fail(std::move(error));
   }
 
   std::string_view rest_;
@@ -218,14 +229,14 @@ std::vector<std::string_view> split_fields(std::string_view text) {
 Result<Requirement> parse_field_term(std::string_view term) {
   const size_t at = term.find('=');
   if (at == std::string_view::npos) {
-    return fail(Reason::kBadRequest, "invalid field selector: can't understand '{}'", term);
+    return fail(Reason::kBadRequest, "can't understand '{}'", term);
   }
   const bool negated = at > 0 && term[at - 1] == '!';
   const size_t value_at = !negated && term.substr(at + 1).starts_with('=') ? at + 2 : at + 1;
   const std::string_view key = term.substr(0, negated ? at - 1 : at);
   auto value = unescape_field(term.substr(value_at));
   if (key.empty() || !value) {
-    return fail(Reason::kBadRequest, "invalid field selector: can't understand '{}'", term);
+    return fail(Reason::kBadRequest, "can't understand '{}'", term);
   }
   return Requirement{.key = std::string(key),
                      .op = negated ? Operator::kNotIn : Operator::kIn,
@@ -325,7 +336,10 @@ Result<Selector> Selector::parse_fields(std::string_view text) {
   for (const std::string_view term : split_fields(text)) {
     if (term.empty()) continue;
     auto requirement = parse_field_term(term);
-    if (!requirement) return fail(std::move(requirement.error()));
+    if (!requirement) {
+      return fail(Reason::kBadRequest, "invalid selector: '{}'; {}", text,
+                  requirement.error().message);
+    }
     selector.requirements_.push_back(std::move(*requirement));
   }
   return selector;

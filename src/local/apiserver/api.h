@@ -9,6 +9,7 @@
 #include "base/async.h"
 #include "base/random.h"
 #include "http/message.h"
+#include "local/apiserver/admission/webhooks.h"
 #include "local/apiserver/pod_backend.h"
 #include "local/apiserver/registry.h"
 #include "local/apiserver/request_info.h"
@@ -20,15 +21,21 @@ namespace grapnel::local {
 
 struct Api {
   Api(Executor executor_in, Clock& clock_in, Store& store_in, uint64_t seed)
-      : executor(std::move(executor_in)), clock(clock_in), store(store_in), random(seed) {}
+      : executor(std::move(executor_in)),
+        clock(clock_in),
+        store(store_in),
+        random(seed),
+        webhooks(executor) {}
 
   Executor executor;
   Clock& clock;
   Store& store;
   Registry registry;
   Random random;
+  Webhooks webhooks;
   std::string token;  // "": everyone may
   ServiceAddresses services;
+  std::vector<Spawned> tasks;  // work that goes on behind an answer
   PodBackend* pods = nullptr;  // nullptr: logs, exec and the like are refused
 };
 
@@ -61,6 +68,8 @@ Answer<Json> decode_object(Call& call);
 // Fields the kind does not know are taken out, and refused or warned of as the request asks. A
 // value of the wrong type is an error.
 Answer<> check_fields(Call& call, Json& object);
+// A server-side apply.
+bool is_apply(const Call& call);
 // Who writes: the fieldManager parameter, or the first word of the User-Agent.
 std::string manager_name(const Call& call);
 

@@ -19,6 +19,12 @@ Task<Answer<Reply>> apply_object(Api& api, Call& call) {
   }
   const TypePtr type = call.type;
   JsonObject& meta = ensure_object(object->as_object(), "metadata");
+  if (const std::string_view name = meta_text(*object, "name");
+      !name.empty() && name != call.info.name) {
+    co_return Refusal(bad_request(
+        fmt::format("the name of the object ({}) does not match the name on the URL ({})", name,
+                    call.info.name)));
+  }
   meta["name"] = call.info.name;
   if (type->namespaced) meta["namespace"] = call.info.ns;
   const Writer writer{
@@ -38,6 +44,7 @@ Task<Answer<Reply>> apply_object(Api& api, Call& call) {
                                             "and no existing object was found",
                                             uid)));
       }
+      ensure_object(object->as_object(), "metadata").erase("resourceVersion");
       return apply_config(Json(), *object, *type, writer, force);
     };
   }

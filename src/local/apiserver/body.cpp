@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "document/yaml.h"
 #include "local/apiserver/api.h"
 #include "local/apiserver/crd.h"
+#include "local/apiserver/duplicate_fields.h"
 #include "local/apiserver/schema.h"
 #include "local/apiserver/table.h"
 #include "local/apiserver/types/conform.h"
@@ -48,6 +51,11 @@ Answer<Json> decode_body(const Call& call) {
   return Refusal(unsupported_media_type(kAcceptedMedia));
 }
 
+bool is_apply(const Call& call) {
+  return call.info.verb == "patch" && media_type(call.request->headers.get("content-type"))
+                                          .starts_with("application/apply-patch+");
+}
+
 std::string manager_name(const Call& call) {
   if (!call.field_manager.empty() || call.request == nullptr) return call.field_manager;
   const std::string_view agent = call.request->headers.get("user-agent");
@@ -59,12 +67,23 @@ std::string manager_name(const Call& call) {
   return name.empty() ? "unknown" : name;
 }
 
+namespace {
+
+bool has_json_body(const Call& call) {
+  const std::string type = media_type(call.request->headers.get("content-type"));
+  return type.empty() || type == "application/json" || type.ends_with("+json");
+}
+
+}  // namespace
+
 Answer<> check_fields(Call& call, Json& object) {
   const ResourceType& type = *call.type;
   std::vector<std::string> unknown;
+  std::vector<std::string> repeated;
   std::string wrong;
   if (type.custom) {
     if (type.custom->schema.is_object()) unknown = prune(type.custom->schema, object);
+    std::sort(unknown.begin(), unknown.end());
   } else if (const TypeInfo* shape = type_of_kind(type.group, type.version, type.kind)) {
     auto found = conform(*shape, object.as_object());
     if (found) {
@@ -73,18 +92,25 @@ Answer<> check_fields(Call& call, Json& object) {
       wrong = found.error().message;
     }
   }
-  if (wrong.empty() && !unknown.empty()) {
+  if (call.field_validation != "Ignore" && has_json_body(call)) {
+    repeated = duplicate_fields(call.request->body);
+  }
+  if (wrong.empty() && !(unknown.empty() && repeated.empty())) {
     std::vector<std::string> complaints;
+    for (const std::string& path : repeated) {
+      complaints.push_back(fmt::format("duplicate field {}", quoted(path)));
+    }
     for (const std::string& path : unknown) {
       complaints.push_back(fmt::format("unknown field {}", quoted(path)));
     }
-    if (call.field_validation == "Strict") {
+    if (call.field_validation == "Strict" || is_apply(call)) {
       wrong = fmt::format("strict decoding error: {}", fmt::join(complaints, ", "));
     } else if (call.field_validation != "Ignore") {
       call.warnings.insert(call.warnings.end(), complaints.begin(), complaints.end());
     }
   }
   if (wrong.empty()) return {};
+  if (is_apply(call)) return Refusal(ApiError{.code = 500, .message = wrong});
   if (call.info.verb == "patch") {
     return Refusal(invalid(
         "", "", "",
@@ -97,9 +123,15 @@ Answer<> check_fields(Call& call, Json& object) {
 }
 
 Answer<Json> decode_object(Call& call) {
+  if (call.request->body.empty()) {
+    return Refusal(bad_request(
+        fmt::format("the object provided is unrecognized (must be of type {}): couldn't get "
+                    "version/kind; json parse error: unexpected end of JSON input (<empty>)",
+                    call.type->kind)));
+  }
   auto decoded = decode_body(call);
   if (!decoded) {
-    if (decoded.error().code != 400) return decoded;
+    if (decoded.error().code != 400 || is_apply(call)) return decoded;
     return Refusal(bad_request(
         fmt::format("the object provided is unrecognized (must be of type {}): couldn't get "
                     "version/kind; json parse error: {}",
@@ -115,10 +147,26 @@ Answer<Json> decode_object(Call& call) {
   JsonObject& fields = object.as_object();
   const std::string version(string_or(fields.if_contains("apiVersion")));
   const std::string kind(string_or(fields.if_contains("kind")));
+  if (is_apply(call) && (version != call.type->api_version() || kind != call.type->kind)) {
+    const size_t slash = version.find('/');
+    const std::string group_version = slash == std::string::npos ? "/" + version : version;
+    return Refusal(
+        bad_request(fmt::format("invalid object type: {}, Kind={}", group_version, kind)));
+  }
+  if (call.type->custom && (version.empty() || kind.empty())) {
+    return Refusal(bad_request(fmt::format("Object '{}' is missing in '{}'",
+                                           kind.empty() ? "Kind" : "apiVersion", to_text(object))));
+  }
   if (!version.empty() && version != call.type->api_version()) {
     return Refusal(bad_request(
         fmt::format("the API version in the data ({}) does not match the expected API version ({})",
                     version, call.type->api_version())));
+  }
+  if (!kind.empty() && kind != call.type->kind && call.type->custom) {
+    FieldErrors errors;
+    errors.invalid("kind", kind, fmt::format("must be {}", call.type->kind));
+    return Refusal(invalid(call.type->group, call.type->kind,
+                           string_or(at(object, "metadata", "name")), errors.take()));
   }
   if (!kind.empty() && kind != call.type->kind) {
     return Refusal(bad_request(

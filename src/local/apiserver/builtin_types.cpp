@@ -1,6 +1,8 @@
 // The table of built-in kinds.
 
 #include "base/strings.h"
+#include "local/apiserver/admission/webhooks.h"
+#include "local/apiserver/crd.h"
 #include "local/apiserver/kinds/kinds.h"
 #include "local/apiserver/registry.h"
 
@@ -61,7 +63,9 @@ std::vector<ResourceType> core_types() {
                    .singular = "endpoints",
                    .short_names = {"ep"},
                    .create_on_update = true,
-                   .set_defaults = endpoints_defaults});
+                   .set_defaults = endpoints_defaults,
+                   .deprecation = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 "
+                                  "EndpointSlice"});
   types.push_back(
       {.version = "v1",
        .kind = "Event",
@@ -72,12 +76,14 @@ std::vector<ResourceType> core_types() {
                            "involvedObject.uid", "involvedObject.apiVersion",
                            "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
                            "reportingComponent", "source", "type"},
+       .set_defaults = event_defaults,
        .validate = event_validate});
   types.push_back({.version = "v1",
                    .kind = "LimitRange",
                    .plural = "limitranges",
                    .short_names = {"limits"},
-                   .create_on_update = true});
+                   .create_on_update = true,
+                   .set_defaults = limit_range_defaults});
   types.push_back({.version = "v1",
                    .kind = "Namespace",
                    .plural = "namespaces",
@@ -122,7 +128,8 @@ std::vector<ResourceType> core_types() {
                    .status_split = true,
                    .returns_deleted = true,
                    .set_defaults = claim_defaults,
-                   .prepare_create = claim_prepare_create});
+                   .prepare_create = claim_prepare_create,
+                   .validate = claim_validate});
   types.push_back(
       {.version = "v1",
        .kind = "Pod",
@@ -141,7 +148,8 @@ std::vector<ResourceType> core_types() {
        .prepare_create = pod_prepare_create,
        .prepare_update = pod_prepare_update,
        .validate = pod_validate,
-       .validate_update = pod_validate_update});
+       .validate_update = pod_validate_update,
+       .warn = pod_warn});
   types.push_back({.version = "v1",
                    .kind = "ResourceQuota",
                    .plural = "resourcequotas",
@@ -172,6 +180,7 @@ std::vector<ResourceType> core_types() {
        .field_selectors = {"spec.clusterIP", "spec.type"},
        .set_defaults = service_defaults,
        .validate = service_validate,
+       .validate_update = service_validate_update,
        .why_not_name = why_not_dns1035_label});
   types.push_back({.version = "v1",
                    .kind = "ServiceAccount",
@@ -207,10 +216,13 @@ std::vector<ResourceType> workload_types() {
   };
   ResourceType& daemons = add("DaemonSet", "daemonsets", "ds", daemon_set_defaults);
   daemons.subresources = {status_of("DaemonSet")};
+  daemons.prepare_create = daemon_set_prepare_create;
   add("Deployment", "deployments", "deploy", deployment_defaults);
-  add("ReplicaSet", "replicasets", "rs", replica_set_defaults).field_selectors = {
-      "status.replicas"};
-  add("StatefulSet", "statefulsets", "sts", stateful_set_defaults);
+  ResourceType& replicas = add("ReplicaSet", "replicasets", "rs", replica_set_defaults);
+  replicas.field_selectors = {"status.replicas"};
+  replicas.prepare_create = replica_set_prepare_create;
+  add("StatefulSet", "statefulsets", "sts", stateful_set_defaults).prepare_create =
+      stateful_set_prepare_create;
   types.push_back({.group = "apps",
                    .version = "v1",
                    .kind = "ControllerRevision",
@@ -238,7 +250,8 @@ std::vector<ResourceType> workload_types() {
                    .set_defaults = job_defaults,
                    .prepare_create = job_prepare_create,
                    .validate = job_validate,
-                   .validate_update = job_validate_update});
+                   .validate_update = job_validate_update,
+                   .validate_status = job_status_validate});
   return types;
 }
 
@@ -266,7 +279,8 @@ std::vector<ResourceType> other_types() {
                      .namespaced = false,
                      .has_generation = true,
                      .unconditional_update = false,
-                     .set_defaults = webhooks_defaults});
+                     .set_defaults = webhooks_defaults,
+                     .validate = validate_webhooks});
   }
   types.push_back({.group = "apiextensions.k8s.io",
                    .version = "v1",
@@ -278,7 +292,8 @@ std::vector<ResourceType> other_types() {
                    .subresources = {status_of("CustomResourceDefinition")},
                    .status_split = true,
                    .has_generation = true,
-                   .unconditional_update = false});
+                   .unconditional_update = false,
+                   .warn = warn_of_definition});
   types.push_back(
       review("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", false));
   types.push_back(review("authentication.k8s.io", "TokenReview", "tokenreviews", false));

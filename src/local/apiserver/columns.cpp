@@ -88,7 +88,14 @@ bool has_condition(const Json& object, std::string_view type) {
 }
 
 Column first() {
-  return {.name = "Name", .format = "name"};
+  return {.name = "Name",
+          .format = "name",
+          .description =
+              "Name must be unique within a namespace. Is required when creating resources, "
+              "although some resources may allow a client to request the generation of an "
+              "appropriate name automatically. Name is primarily intended for creation idempotence "
+              "and configuration definition. Cannot be updated. More info: "
+              "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"};
 }
 Column plain(std::string column, std::string type = "string") {
   return {.name = std::move(column), .type = std::move(type)};
@@ -582,7 +589,11 @@ std::vector<Column> columns_of(const ResourceType& type) {
     columns.push_back({.name = column.name,
                        .type = column.type,
                        .format = column.format,
-                       .description = column.description,
+                       .description = column.description.empty()
+                                          ? "Custom resource definition column (in JSONPath "
+                                            "format): " +
+                                                column.path
+                                          : column.description,
                        .priority = column.priority});
   }
   if (type.custom->columns.empty()) columns.push_back({.name = "Age", .type = "date"});

@@ -37,6 +37,11 @@ void convert_from_storage(const ResourceType& type, Json& object) {
   (*fields)["apiVersion"] = type.api_version();
   if (!is_event(type)) return;
   for (const auto& [core, events] : kEventFields) rename(*fields, core, events);
+  // The core version always shows these; this one only when they say something.
+  for (const char* key : {"reportingController", "reportingInstance"}) {
+    const Json* value = fields->if_contains(key);
+    if (value != nullptr && string_or(value).empty()) fields->erase(key);
+  }
 }
 
 void convert_to_storage(const ResourceType& type, Json& object) {

@@ -65,6 +65,7 @@ TypePtr type_of_version(const Json& definition, const Json& version, const std::
   type.categories = texts(at(spec, "names", "categories"));
   type.namespaced = string_or(find(spec, "scope")) == "Namespaced";
   type.has_generation = true;
+  type.verbs = {"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"};
   type.unconditional_update = false;
   if (type.version != stored) type.storage_version = stored;
   const std::vector<std::string> verbs = {"get", "patch", "update"};
@@ -165,27 +166,113 @@ void validate_definition(const Json& definition, FieldErrors& errors) {
     errors.not_supported("spec.scope", scope, {"Cluster", "Namespaced"});
   }
   const JsonArray& versions = versions_of(definition);
-  if (versions.empty()) errors.required("spec.versions");
   size_t stored = 0;
   for (size_t i = 0; i < versions.size(); ++i) {
+    const std::string where = fmt::format("spec.versions[{}]", i);
     if (bool_or(find(versions[i], "storage"))) ++stored;
-    if (at(versions[i], "schema", "openAPIV3Schema") == nullptr) {
-      errors.required(fmt::format("spec.versions[{}].schema.openAPIV3Schema", i),
-                      "schemas are required");
+    const std::string_view version = string_or(find(versions[i], "name"));
+    if (const std::string why = why_not_dns1035_label(version); !why.empty()) {
+      errors.invalid(where + ".name", version, why);
+    }
+    const Json* schema = at(versions[i], "schema", "openAPIV3Schema");
+    if (schema == nullptr) {
+      errors.required(where + ".schema.openAPIV3Schema", "schemas are required");
+    } else {
+      // The schema of an only version is named as if it were the definition's own.
+      check_schema(*schema,
+                   versions.size() == 1 ? "spec.validation.openAPIV3Schema"
+                                        : where + ".schema.openAPIV3Schema",
+                   errors);
     }
   }
-  if (stored != 1 && !versions.empty()) {
+  if (stored != 1) {
     errors.invalid_value("spec.versions", Json(JsonArray()),
                          "must have exactly one version marked as storage version");
   }
 }
 
+namespace {
+
+bool has_rules(const Json& schema) {
+  if (const JsonObject* object = schema.if_object()) {
+    return std::any_of(object->begin(), object->end(), [](const auto& entry) {
+      return entry.key() == "x-kubernetes-validations" || has_rules(entry.value());
+    });
+  }
+  const JsonArray* array = schema.if_array();
+  return array != nullptr && std::any_of(array->begin(), array->end(), has_rules);
+}
+
+}  // namespace
+
+void warn_of_definition(const Json& definition, std::vector<std::string>& warnings) {
+  const JsonArray& versions = versions_of(definition);
+  for (size_t i = 0; i < versions.size(); ++i) {
+    const Json* schema = at(versions[i], "schema", "openAPIV3Schema");
+    if (schema == nullptr || !has_rules(*schema)) continue;
+    warnings.push_back(fmt::format(
+        "spec.versions[{}].schema: x-kubernetes-validations are not evaluated by this server", i));
+  }
+  if (string_or(at(definition, "spec", "conversion", "strategy")) == "Webhook") {
+    warnings.emplace_back(
+        "spec.conversion: webhooks are not called by this server; versions differ only in "
+        "apiVersion");
+  }
+}
+
+void validate_definition_update(const Json& definition, const Json& old, FieldErrors& errors) {
+  validate_definition(definition, errors);
+  for (const char* key : {"scope", "group"}) {
+    const std::string_view now = string_or(at(definition, "spec", key));
+    if (now != string_or(at(old, "spec", key))) {
+      errors.invalid(fmt::format("spec.{}", key), now, "field is immutable");
+    }
+  }
+  for (const char* key : {"kind", "plural"}) {
+    const std::string_view now = string_or(at(definition, "spec", "names", key));
+    if (now != string_or(at(old, "spec", "names", key))) {
+      errors.invalid(fmt::format("spec.names.{}", key), now, "field is immutable");
+    }
+  }
+}
+
+namespace {
+
+// The counts that /scale will read must be counts.
+void validate_count(const Json& object, const std::string& path, FieldErrors& errors) {
+  if (path.empty()) return;
+  const Json* value = &object;
+  for (const std::string_view part : split(std::string_view(path).substr(1), '.')) {
+    value = value->is_object() ? find(*value, part) : nullptr;
+    if (value == nullptr) return;
+  }
+  if (value->is_int64()) {
+    if (value->get_int64() < 0) {
+      errors.invalid_value(path, *value, "should be a non-negative integer");
+    }
+  } else if (!value->is_null()) {
+    errors.invalid_value(
+        path, Json(0),
+        fmt::format("{} accessor error: {} is of the type {}, expected int64", path,
+                    value->is_string() ? std::string(string_or(value)) : to_text(*value),
+                    value->is_string() ? "string" : "float64"));
+  }
+}
+
+}  // namespace
+
 void custom_defaults(const CustomVersion& version, Json& object) {
   if (version.schema.is_object()) fill_defaults(version.schema, object);
 }
 
-void custom_validate(const CustomVersion& version, const Json& object, FieldErrors& errors) {
-  if (version.schema.is_object()) validate_schema(version.schema, object, errors);
+void custom_validate(const CustomVersion& version, const Json& object, bool status,
+                     FieldErrors& errors) {
+  if (version.schema.is_object()) {
+    status ? validate_status(version.schema, object, errors)
+           : validate_schema(version.schema, object, errors);
+  }
+  if (!status) validate_count(object, version.scale_spec_path, errors);
+  validate_count(object, version.scale_status_path, errors);
 }
 
 }  // namespace grapnel::local

@@ -38,8 +38,13 @@ std::vector<TypePtr> types_of_definition(const Json& definition);
 // Fills in names and the conditions: it is established at once.
 void complete_definition(JsonObject& definition, Time now);
 void validate_definition(const Json& definition, FieldErrors& errors);
+// What a definition asks for and this server does not do.
+void warn_of_definition(const Json& definition, std::vector<std::string>& warnings);
+void validate_definition_update(const Json& definition, const Json& old, FieldErrors& errors);
 
 void custom_defaults(const CustomVersion& version, Json& object);
-void custom_validate(const CustomVersion& version, const Json& object, FieldErrors& errors);
+// `status`: only the status is being written.
+void custom_validate(const CustomVersion& version, const Json& object, bool status,
+                     FieldErrors& errors);
 
 }  // namespace grapnel::local

@@ -53,14 +53,7 @@ Answer<> parse_write_options(Call& call) {
     return call.info.verb == "create" ? "CreateOptions" : "DeleteOptions";
   };
   const std::string_view dry = call.query("dryRun");
-  if (!dry.empty() && dry != "All") {
-    return Refusal(
-        invalid("meta.k8s.io", kind(), "",
-                {Cause{.field = "dryRun",
-                       .message = fmt::format("Unsupported value: {}: supported values: \"All\"",
-                                              fmt::format("[]string{{{}}}", quoted(dry))),
-                       .reason = "FieldValueNotSupported"}}));
-  }
+  if (call.target.has("dryRun") && dry != "All") return Refusal(invalid_dry_run(kind(), dry));
   call.dry_run = dry == "All";
   call.field_validation = call.query("fieldValidation");
   const std::string& validation = call.field_validation;
@@ -81,6 +74,24 @@ Answer<> parse_write_options(Call& call) {
     return Refusal(invalid("meta.k8s.io", kind(), "", errors.take()));
   }
   return {};
+}
+
+// Where a request can be answered at all: names with some methods, namespaces with others.
+bool is_possible(const Call& call) {
+  const RequestInfo& info = call.info;
+  if (!info.subresource.empty()) return true;
+  if (info.verb == "update" || info.verb == "patch") return !info.name.empty();
+  if (info.verb == "create" && !info.name.empty()) return false;
+  const bool writes = info.verb == "create" || info.verb == "deletecollection";
+  return !writes || !call.type->namespaced || !info.ns.empty();
+}
+
+// Whether the path names something this server has.
+bool is_served(const Call& call) {
+  if (!call.type) return false;
+  const RequestInfo& info = call.info;
+  if (!call.type->namespaced && !info.ns.empty() && info.plural != "namespaces") return false;
+  return info.subresource.empty() || call.type->subresource(info.subresource) != nullptr;
 }
 
 Task<Answer<Reply>> dispatch_subresource(Api& api, Call& call) {
@@ -108,6 +119,7 @@ Task<Answer<Reply>> dispatch(Api& api, Call& call) {
   if (verb != "get" && verb != "list") {
     if (auto parsed = parse_write_options(call); !parsed) co_return Refusal(parsed.error());
   }
+  if (!is_possible(call)) co_return Refusal(method_not_allowed());
   if (!call.info.subresource.empty()) co_return co_await dispatch_subresource(api, call);
   if (!call.type->allows(verb)) co_return Refusal(method_not_supported(call.what(), verb));
   if (verb == "get") co_return co_await get_object(api, call);
@@ -173,13 +185,16 @@ Task<> handle(Api& api, http::Exchange& exchange) {
     redirect_binding(call);
   }
   call.type = api.registry.find(call.info.group, call.info.version, call.info.plural);
-  const bool below = !call.info.subresource.empty();
-  if (!call.type || (below && call.type->subresource(call.info.subresource) == nullptr)) {
-    co_await respond(exchange, call, page_not_found());
+  if (!is_served(call)) {
+    // Groups of definitions come and go with them; the others answer for every path.
+    const bool known = api.registry.is_builtin_group(call.info.group) ||
+                       (call.type && !call.info.subresource.empty());
+    co_await respond(exchange, call,
+                     known ? Answer<Reply>(Refusal(path_not_found())) : page_not_found());
     co_return;
   }
-  if (!call.type->namespaced && call.info.plural != "namespaces") call.info.ns.clear();
-  if (below && is_stream(call)) {
+  if (!call.type->deprecation.empty()) call.warnings.push_back(call.type->deprecation);
+  if (!call.info.subresource.empty() && is_stream(call)) {
     co_await serve_stream(api, call, exchange);
     co_return;
   }

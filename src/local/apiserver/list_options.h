@@ -21,6 +21,9 @@ struct ListOptions {
 };
 
 // Opaque to clients: the snapshot's version and the last key that was shown.
+// Any word but "false" and "0" means yes.
+bool parse_flag(std::string_view text);
+
 std::string continue_token(uint64_t version, std::string_view last_key, std::string_view ns);
 
 }  // namespace grapnel::local

@@ -26,6 +26,8 @@ void validate_labels(const Json& meta, FieldErrors& errors) {
     const std::string_view key(entry.key());
     if (const std::string why = why_not_qualified_name(key); !why.empty()) {
       errors.invalid("metadata.labels", key, why);
+      // An empty name breaks a second rule too.
+      if (key.empty()) errors.invalid("metadata.labels", key, why_not_qualified_name("-"));
     }
     const std::string_view value = string_or(&entry.value());
     if (const std::string why = why_not_label_value(value); !why.empty()) {
@@ -54,14 +56,22 @@ void validate_owners(const Json& meta, FieldErrors& errors) {
   std::string controller;
   for (const Json& owner : owners->as_array()) {
     const std::string path = "metadata.ownerReferences";
-    for (const char* field : {"apiVersion", "kind", "name", "uid"}) {
+    for (const std::string_view field : {"apiVersion", "kind", "name", "uid"}) {
       if (!string_or(find(owner, field)).empty()) continue;
-      const std::string_view detail = std::string_view(field) == "apiVersion"
-                                          ? "version must not be empty"
-                                      : std::string_view(field) == "kind" ? "must not be empty"
-                                      : std::string_view(field) == "name" ? "must not be empty"
-                                                                          : "must not be empty";
-      errors.invalid(fmt::format("{}.{}", path, field), "", detail);
+      errors.invalid(
+          fmt::format("{}.{}", path, field), "",
+          fmt::format("{} must not be empty", field == "apiVersion" ? "version" : field));
+    }
+    if (string_or(find(owner, "kind")) == "Event" && string_or(find(owner, "apiVersion")) == "v1") {
+      errors.add(Cause{
+          .field = path,
+          .message = fmt::format("Invalid value: v1.OwnerReference{{APIVersion:\"v1\", "
+                                 "Kind:\"Event\", Name:{}, UID:{}, Controller:(*bool)(nil), "
+                                 "BlockOwnerDeletion:(*bool)(nil)}}: /v1, Kind=Event is disallowed "
+                                 "from being an owner",
+                                 quoted(string_or(find(owner, "name"))),
+                                 quoted(string_or(find(owner, "uid")))),
+          .reason = "FieldValueInvalid"});
     }
     if (!bool_or(find(owner, "controller"))) continue;
     const std::string name =
@@ -80,15 +90,30 @@ void validate_owners(const Json& meta, FieldErrors& errors) {
 void validate_finalizers(const Json& meta, FieldErrors& errors) {
   const Json* finalizers = find(meta, "finalizers");
   if (finalizers == nullptr || !finalizers->is_array()) return;
+  bool orphans = false;
+  bool foreground = false;
+  std::vector<std::string> all;
+  size_t index = 0;
   for (const Json& finalizer : finalizers->as_array()) {
     const std::string_view name = string_or(&finalizer);
+    const size_t at = index++;
+    orphans |= name == "orphan";
+    foreground |= name == "foregroundDeletion";
+    all.push_back(quoted(name));
     if (const std::string why = why_not_qualified_name(name); !why.empty()) {
       errors.invalid("metadata.finalizers", name, why);
     } else if (name.find('/') == std::string_view::npos && name != "orphan" &&
                name != "foregroundDeletion" && name != "kubernetes") {
-      errors.invalid("metadata.finalizers", name,
+      errors.invalid(fmt::format("metadata.finalizers[{}]", at), name,
                      "name is neither a standard finalizer name nor is it fully qualified");
     }
+  }
+  if (orphans && foreground) {
+    errors.add(Cause{.field = "metadata.finalizers",
+                     .message = fmt::format("Invalid value: []string{{{}}}: finalizer orphan and "
+                                            "foregroundDeletion cannot be both set",
+                                            fmt::join(all, ", ")),
+                     .reason = "FieldValueInvalid"});
   }
 }
 
@@ -139,8 +164,8 @@ void prepare_new_metadata(JsonObject& object, const ResourceType& type, std::str
   } else {
     meta.erase("namespace");
   }
-  for (const char* key : {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
-                          "generation", "resourceVersion"}) {
+  for (const char* key :
+       {"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"}) {
     meta.erase(key);
   }
   meta["uid"] = new_uid(random);
@@ -171,6 +196,44 @@ void keep_old_metadata(JsonObject& object, const Json& old) {
   meta.erase("selfLink");
 }
 
+void validate_given_metadata(const Json& object, const Json& old, FieldErrors& errors) {
+  const std::string_view given = meta_text(object, "deletionTimestamp");
+  const auto time = parse_time(given);
+  if (given.empty() || !time || time == parse_time(meta_text(old, "deletionTimestamp"))) return;
+  std::string shown = format_time(*time);  // as Go prints a time
+  shown.replace(shown.find('T'), 1, " ");
+  shown.replace(shown.find('Z'), 1, " +0000 UTC");
+  errors.add(Cause{.field = "metadata.deletionTimestamp",
+                   .message = fmt::format("Invalid value: {}: field is immutable", shown),
+                   .reason = "FieldValueInvalid"});
+}
+
+void drop_repeated_owners(JsonObject& object, std::vector<std::string>& warnings) {
+  Json* meta = object.if_contains("metadata");
+  Json* list = meta == nullptr || !meta->is_object()
+                   ? nullptr
+                   : meta->get_object().if_contains("ownerReferences");
+  if (list == nullptr || !list->is_array()) return;
+  JsonArray kept;
+  std::vector<std::string> repeated;
+  for (const Json& owner : list->as_array()) {
+    const bool there = std::any_of(kept.begin(), kept.end(),
+                                   [&owner](const Json& one) { return equal(one, owner); });
+    if (there) {
+      repeated.emplace_back(string_or(find(owner, "uid")));
+    } else {
+      kept.push_back(owner);
+    }
+  }
+  if (repeated.empty()) return;
+  *list = std::move(kept);
+  warnings.push_back(fmt::format(
+      ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in "
+      "1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate "
+      "UID(s) observed: {}",
+      fmt::join(repeated, ", ")));
+}
+
 void tidy_metadata(JsonObject& object) {
   JsonObject& meta = ensure_object(object, "metadata");
   std::vector<std::string> empty;
@@ -186,6 +249,13 @@ void validate_metadata(const Json& object, const ResourceType& type, FieldErrors
   const Json& meta = found == nullptr ? kNothing : *found;
   const std::string_view name = string_or(find(meta, "name"));
   const auto why_not = type.why_not_name == nullptr ? why_not_dns1123_subdomain : type.why_not_name;
+  if (std::string base(string_or(find(meta, "generateName"))); !base.empty()) {
+    std::string sample = base;  // a dash at its end is no fault: more follows
+    if (sample.size() > 1 && sample.back() == '-') sample.back() = 'a';
+    if (const std::string why = why_not(sample); !why.empty() && sample.size() <= 63) {
+      errors.invalid("metadata.generateName", base, why);
+    }
+  }
   if (name.empty()) {
     errors.required("metadata.name", "name or generateName is required");
   } else if (const std::string why = why_not(name); !why.empty()) {

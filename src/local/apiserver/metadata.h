@@ -26,6 +26,10 @@ void prepare_new_metadata(JsonObject& object, const ResourceType& type, std::str
 // What an update cannot change is put back.
 void keep_old_metadata(JsonObject& object, const Json& old);
 // Takes out what no stored object holds: nulls and empty maps of metadata.
+// What an update may not give, whatever was there before.
+void validate_given_metadata(const Json& object, const Json& old, FieldErrors& errors);
+// One owner, one reference; a client that sends one twice is warned.
+void drop_repeated_owners(JsonObject& object, std::vector<std::string>& warnings);
 void tidy_metadata(JsonObject& object);
 
 void validate_metadata(const Json& object, const ResourceType& type, FieldErrors& errors);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "local/apiserver/crd.h"
+#include "local/apiserver/openapi_schema.h"
 
 namespace grapnel::local {
 namespace {
@@ -69,7 +70,17 @@ Json document_v3(const Api& api, const std::string& group, const std::string& ve
                                                {"put", operation(*type, "put", true)},
                                                {"patch", operation(*type, "patch", true)},
                                                {"delete", operation(*type, "delete", false)}};
-    schemas[schema_name(*type)] = schema_of(*type);
+    if (const TypeInfo* shape = type_of_kind(type->group, type->version, type->kind)) {
+      add_schema(*shape, schemas);
+      JsonObject& own = schemas[schema_name(*shape)].as_object();
+      // Every kind says what it is.
+      for (const char* field : {"apiVersion", "kind"}) {
+        ensure_object(own, "properties")[field] = JsonObject{{"type", "string"}};
+      }
+      own["x-kubernetes-group-version-kind"] = JsonArray{group_version_kind(*type)};
+    } else {
+      schemas[schema_name(*type)] = schema_of(*type);
+    }
   }
   return JsonObject{{"openapi", "3.0.0"},
                     {"info", JsonObject{{"title", "Kubernetes"}, {"version", "v1.33.0"}}},

@@ -12,8 +12,10 @@
 namespace grapnel::local {
 namespace {
 
-std::string list_meta(const Page& page, const std::string& next, bool selects_all) {
+std::string list_meta(const ResourceType& type, const Page& page, const std::string& next,
+                      bool selects_all) {
   JsonObject meta{{"resourceVersion", std::to_string(page.version)}};
+  if (type.custom) meta["continue"] = "";
   if (page.more) {
     meta["continue"] = next;
     if (selects_all) meta["remainingItemCount"] = page.remaining;
@@ -31,7 +33,7 @@ std::string list_text(const ResourceType& type, const Page& page, const std::str
   for (const ObjectPtr& item : page.items) {
     if (!first) text.push_back(',');
     first = false;
-    text += is_stored_version(type) ? item->json : to_text(object_as(type, *item));
+    text += list_item(type, *item);
   }
   text += "]}";
   return text;
@@ -115,13 +117,14 @@ Task<Answer<Reply>> list_objects(Api& api, Call& call) {
     case Form::kTable:
       co_return Reply{.body = table_text(api, call, *page, next)};
     case Form::kPartial:
-      co_return Reply{.body = partial_list_text(*call.type, *page,
-                                                list_meta(*page, next, selection->selects_all()))};
+      co_return Reply{
+          .body = partial_list_text(*call.type, *page,
+                                    list_meta(*call.type, *page, next, selection->selects_all()))};
     case Form::kObject:
       break;
   }
-  co_return Reply{
-      .body = list_text(*call.type, *page, list_meta(*page, next, selection->selects_all()))};
+  co_return Reply{.body = list_text(*call.type, *page,
+                                    list_meta(*call.type, *page, next, selection->selects_all()))};
 }
 
 }  // namespace grapnel::local

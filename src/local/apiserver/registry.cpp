@@ -133,6 +133,11 @@ std::vector<TypePtr> Registry::of(std::string_view group, std::string_view versi
   return result;
 }
 
+bool Registry::is_builtin_group(std::string_view group) const {
+  return std::any_of(builtin_.begin(), builtin_.end(),
+                     [group](const TypePtr& type) { return type->group == group; });
+}
+
 bool Registry::has_group(std::string_view group) const {
   return std::any_of(types_.begin(), types_.end(),
                      [group](const TypePtr& type) { return type->group == group; });

@@ -24,6 +24,7 @@ class Registry {
   // All kinds of a group and version, in order.
   std::vector<TypePtr> of(std::string_view group, std::string_view version) const;
   bool has_group(std::string_view group) const;
+  bool is_builtin_group(std::string_view group) const;
 
   struct Group {
     std::string name;

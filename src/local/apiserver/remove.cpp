@@ -7,6 +7,8 @@
 
 #include "local/apiserver/metadata.h"
 #include "local/apiserver/selection.h"
+#include "local/apiserver/types/conform.h"
+#include "local/apiserver/types/shapes.h"
 #include "local/apiserver/write.h"
 
 namespace grapnel::local {
@@ -127,6 +129,31 @@ bool holds_on(const Json& object, const ResourceType& type) {
   return int_or(at(object, "metadata", "deletionGracePeriodSeconds")) > 0;
 }
 
+// The body, when there is one, is a DeleteOptions and nothing else.
+Answer<> check_options(Json& body) {
+  const auto refuse = [](std::string why) {
+    return Refusal(ApiError{.code = 500, .message = std::move(why)});
+  };
+  if (!body.is_object()) return refuse("the options of a deletion are a JSON object");
+  const std::string_view kind = string_or(find(body, "kind"));
+  const std::string_view version = string_or(find(body, "apiVersion"));
+  if (!kind.empty() && kind != "DeleteOptions") {
+    return refuse(fmt::format("no kind {} is registered for version {} in scheme", quoted(kind),
+                              quoted(version)));
+  }
+  if (auto known = conform(shapes::meta_v1_DeleteOptions, body.as_object()); !known) {
+    return refuse(known.error().message);
+  }
+  const Json* dry = find(body, "dryRun");
+  if (dry == nullptr || !dry->is_array()) return {};
+  for (const Json& one : dry->as_array()) {
+    if (string_or(&one) != "All") {
+      return Refusal(invalid_dry_run("DeleteOptions", string_or(&one)));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 DeleteOptions DeleteOptions::from_json(const Json& options) {
@@ -151,6 +178,7 @@ DeleteOptions DeleteOptions::from_json(const Json& options) {
 Answer<DeleteOptions> DeleteOptions::parse(const Call& call) {
   auto body = decode_body(call);
   if (!body) return Refusal(body.error());
+  if (auto checked = check_options(*body); !checked) return Refusal(checked.error());
   DeleteOptions options = from_json(*body);
   options.dry_run |= call.dry_run;
   if (call.request->body.empty()) {
@@ -201,6 +229,17 @@ Task<Answer<Removed>> remove_one(Api& api, Call& call, std::string ns, std::stri
   const Json current = object_as(*type, *stored);
   if (auto holds = check_preconditions(call, current, options); !holds) {
     co_return Refusal(holds.error());
+  }
+  Review review{.operation = "DELETE", .ns = ns, .name = name};
+  if (!api.webhooks.empty()) review.old = current;
+  if (!api.webhooks.empty() && api.webhooks.concern(api, call, review)) {
+    auto allowed = co_await api.webhooks.validate(api, call, std::move(review));
+    if (!allowed) co_return Refusal(allowed.error());
+    // What is deleted is what the webhooks saw, or they are asked again.
+    co_await api.store.settle(collection, key);
+    if (api.store.get(collection, key) != stored) {
+      co_return co_await remove_one(api, call, std::move(ns), std::move(name), std::move(options));
+    }
   }
   Json object = current;
   set_cascade(object.as_object()["metadata"].as_object(), *type, options);
@@ -273,7 +312,7 @@ Task<Answer<Reply>> delete_objects(Api& api, Call& call) {
       co_return Refusal(removed.error());
     }
     if (!items.empty()) items.push_back(',');
-    items += encode_object(api, call, *removed->object);
+    items += list_item(*call.type, *item);
   }
   co_return Reply{
       .body = fmt::format(

@@ -1,5 +1,6 @@
 #include "local/apiserver/request_info.h"
 
+#include <utility>
 #include <vector>
 
 #include "base/strings.h"
@@ -13,9 +14,10 @@ std::string verb_of(std::string_view method, const RequestInfo& info, const http
   if (method == "PATCH") return "patch";
   if (method == "DELETE") return info.name.empty() ? "deletecollection" : "delete";
   if (method != "GET" && method != "HEAD") return to_lower(method);
-  const std::string_view watch = target.get("watch");
-  if (info.subresource.empty() && (watch == "true" || watch == "1")) return "watch";
-  return info.name.empty() ? "list" : "get";
+  if (!info.name.empty()) return "get";
+  // Any word but these two means yes.
+  const std::string watch = to_lower(target.get("watch"));
+  return target.has("watch") && watch != "0" && watch != "false" ? "watch" : "list";
 }
 
 // Everything after the n-th slash-separated part, with its leading slash.
@@ -74,7 +76,6 @@ Accepted parse_accept(std::string_view header) {
   Accepted accepted;
   if (trim(header).empty()) return accepted;
   bool any = false;
-  bool first = true;
   for (const std::string_view clause : split(header, ',')) {
     std::string type;
     std::string as;
@@ -103,17 +104,15 @@ Accepted parse_accept(std::string_view header) {
       }
       continue;
     }
-    any = true;
-    if (!first) continue;
-    if (as.empty()) {
-      first = false;
-    } else if (group == "meta.k8s.io" && (version == "v1" || version == "v1beta1")) {
-      if (as == "Table") accepted.form = Form::kTable;
-      if (as == "PartialObjectMetadata" || as == "PartialObjectMetadataList") {
-        accepted.form = Form::kPartial;
-      }
-      first = false;
+    const bool table = as == "Table";
+    const bool partial = as == "PartialObjectMetadata" || as == "PartialObjectMetadataList";
+    if (!as.empty() && !((table || partial) && group == "meta.k8s.io" &&
+                         (version == "v1" || version == "v1beta1"))) {
+      continue;  // a form we do not know; the client may take another
     }
+    if (std::exchange(any, true)) continue;
+    if (table) accepted.form = Form::kTable;
+    if (partial) accepted.form = Form::kPartial;
   }
   accepted.acceptable = any || accepted.aggregated_discovery;
   return accepted;

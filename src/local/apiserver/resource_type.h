@@ -50,6 +50,10 @@ struct ResourceType {
   void (*prepare_update)(JsonObject& object, const Json& old) = nullptr;
   void (*validate)(const Json& object, FieldErrors& errors) = nullptr;
   void (*validate_update)(const Json& object, const Json& old, FieldErrors& errors) = nullptr;
+  void (*validate_status)(const Json& object, FieldErrors& errors) = nullptr;
+  // What is allowed but unwise.
+  void (*warn)(const Json& object, std::vector<std::string>& warnings) = nullptr;
+  std::string deprecation;  // said with every answer
   // What is wrong with a name of this kind; nullptr: a DNS subdomain.
   std::string (*why_not_name)(std::string_view name) = nullptr;
 

@@ -14,5 +14,10 @@ namespace grapnel::local {
 std::vector<std::string> prune(const Json& schema, Json& object);
 void fill_defaults(const Json& schema, Json& object);
 void validate_schema(const Json& schema, const Json& object, FieldErrors& errors);
+// Only the status, as a write of it is validated.
+void validate_status(const Json& schema, const Json& object, FieldErrors& errors);
+
+// What is wrong with a schema itself: it must be structural, and its defaults valid.
+void check_schema(const Json& schema, const std::string& path, FieldErrors& errors);
 
 }  // namespace grapnel::local

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -36,6 +37,21 @@ std::string number_text(const Json& limit) {
   return fmt::format("{}", number_of(limit));
 }
 
+// As Go's %#v prints decoded JSON.
+std::string go_syntax(const Json& value) {
+  const JsonObject* object = value.if_object();
+  if (object == nullptr) {
+    return value.is_string() ? quoted(string_or(&value)) : to_text(value);
+  }
+  std::map<std::string, std::string> members;
+  for (const auto& entry : *object) {
+    members[quoted(std::string_view(entry.key()))] = go_syntax(entry.value());
+  }
+  std::vector<std::string> parts;
+  for (const auto& [name, text] : members) parts.push_back(name + ":" + text);
+  return fmt::format("map[string]interface {{}}{{{}}}", fmt::join(parts, ", "));
+}
+
 size_t characters(std::string_view text) {
   size_t count = 0;
   for (const char c : text) count += (static_cast<unsigned char>(c) & 0xc0) != 0x80 ? 1 : 0;
@@ -59,7 +75,8 @@ bool matches_format(std::string_view format, std::string_view text) {
 
 class Validator {
  public:
-  explicit Validator(FieldErrors& errors) : errors_(errors) {}
+  // `hidden`: how much of each path the sentence leaves out (a status is validated by itself).
+  explicit Validator(FieldErrors& errors, size_t hidden = 0) : errors_(errors), hidden_(hidden) {}
 
   void value(const Json& schema, const Json& value, const std::string& path) {
     if (value.is_null() && bool_or(find(schema, "nullable"))) return;
@@ -75,7 +92,11 @@ class Validator {
  private:
   // "spec.replicas in body should …": the validator's way to name a field.
   void invalid(const std::string& path, const Json& shown, const std::string& complaint) {
-    errors_.invalid_value(field_of(path), shown, fmt::format("{} in body {}", path, complaint));
+    errors_.invalid_value(field_of(path), shown,
+                          fmt::format("{} in body {}", name_of(path), complaint));
+  }
+  std::string_view name_of(const std::string& path) const {
+    return std::string_view(path).substr(std::min(hidden_, path.size()));
   }
   static std::string field_of(const std::string& path) { return path.empty() ? "<nil>" : path; }
 
@@ -99,7 +120,7 @@ class Validator {
     const Json shown(actual);
     errors_.type_invalid(
         field_of(path), shown,
-        fmt::format("{} in body must be of type {}: {}", path, wanted, quoted(actual)));
+        fmt::format("{} in body must be of type {}: {}", name_of(path), wanted, quoted(actual)));
   }
 
   void check_enum(const Json& schema, const Json& value, const std::string& path) {
@@ -124,20 +145,23 @@ class Validator {
     if (const Json* most = find(schema, "maxLength");
         most != nullptr && characters(text) > static_cast<size_t>(int_or(most))) {
       errors_.too_long(field_of(path), static_cast<size_t>(int_or(most)));
+      return;  // one complaint about a string is enough
     }
     if (const Json* least = find(schema, "minLength");
         least != nullptr && characters(text) < static_cast<size_t>(int_or(least))) {
       invalid(path, value, fmt::format("should be at least {} chars long", int_or(least)));
+      return;
     }
     const std::string_view pattern = string_or(find(schema, "pattern"));
     if (!pattern.empty() && !matches_pattern(pattern, text)) {
       invalid(path, value, fmt::format("should match '{}'", pattern));
+      return;
     }
     const std::string_view format = string_or(find(schema, "format"));
     if (!format.empty() && !matches_format(format, text)) {
-      errors_.invalid_value(
+      errors_.type_invalid(
           field_of(path), value,
-          fmt::format("{} in body must be of type {}: {}", path, format, quoted(text)));
+          fmt::format("{} in body must be of type {}: {}", name_of(path), format, quoted(text)));
     }
   }
 
@@ -164,10 +188,6 @@ class Validator {
       if (quotient != std::floor(quotient)) {
         invalid(path, value, fmt::format("should be a multiple of {}", number_text(*factor)));
       }
-    }
-    const std::string_view format = string_or(find(schema, "format"));
-    if (format == "int32" && (number > 2147483647.0 || number < -2147483648.0)) {
-      invalid(path, value, fmt::format("must be of type int32: {}", quoted(type_name(value))));
     }
   }
 
@@ -210,7 +230,9 @@ class Validator {
         identity = std::move(key);
       }
       if (!seen.insert(to_text(identity)).second) {
-        errors_.duplicate(fmt::format("{}[{}]", path, index), identity);
+        errors_.add(Cause{.field = fmt::format("{}[{}]", path, index),
+                          .message = fmt::format("Duplicate value: {}", go_syntax(identity)),
+                          .reason = "FieldValueDuplicate"});
       }
       ++index;
     }
@@ -224,7 +246,8 @@ class Validator {
     }
     if (const Json* least = find(schema, "minProperties");
         least != nullptr && object.size() < static_cast<size_t>(int_or(least))) {
-      invalid(path, value, fmt::format("should have at least {} properties", int_or(least)));
+      invalid(path, Json(object.size()),
+              fmt::format("should have at least {} properties", int_or(least)));
     }
     if (const Json* required = find(schema, "required");
         required != nullptr && required->is_array()) {
@@ -232,6 +255,7 @@ class Validator {
         if (!object.contains(string_or(&name))) errors_.required(child(path, string_or(&name)));
       }
     }
+    if (bool_or(find(schema, "x-kubernetes-embedded-resource"))) check_resource(object, path);
     const Json* properties = find(schema, "properties");
     const Json* additional = find(schema, "additionalProperties");
     for (const auto& entry : object) {
@@ -239,6 +263,15 @@ class Validator {
       const Json* inner = properties == nullptr ? nullptr : find(*properties, name);
       if (inner == nullptr && additional != nullptr && additional->is_object()) inner = additional;
       if (inner != nullptr) this->value(*inner, entry.value(), child(path, name));
+    }
+  }
+
+  // An object inside the object says what it is.
+  void check_resource(const JsonObject& object, const std::string& path) {
+    for (const char* name : {"apiVersion", "kind"}) {
+      if (string_or(object.if_contains(name)).empty()) {
+        errors_.required(child(path, name), "must not be empty");
+      }
     }
   }
 
@@ -285,12 +318,20 @@ class Validator {
   }
 
   FieldErrors& errors_;
+  size_t hidden_;
 };
 
 }  // namespace
 
 void validate_schema(const Json& schema, const Json& object, FieldErrors& errors) {
   Validator(errors).value(schema, object, "");
+}
+
+void validate_status(const Json& schema, const Json& object, FieldErrors& errors) {
+  const Json* inner = at(schema, "properties", "status");
+  const Json* status = find(object, "status");
+  if (inner == nullptr || status == nullptr) return;
+  Validator(errors, std::string_view("status.").size()).value(*inner, *status, "status");
 }
 
 }  // namespace grapnel::local

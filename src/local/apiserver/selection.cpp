@@ -68,17 +68,19 @@ Answer<Selection> Selection::parse(const Call& call) {
   selection.type_ = call.type;
   if (call.type->namespaced && !call.info.ns.empty()) selection.prefix_ = call.info.ns + "/";
   auto labels = Selector::parse_labels(call.query("labelSelector"));
-  if (!labels) {
-    return Refusal(
-        bad_request(fmt::format("unable to parse requirement: {}", labels.error().message)));
-  }
+  if (!labels) return Refusal(bad_request(labels.error().message));
   auto fields = Selector::parse_fields(call.query("fieldSelector"));
   if (!fields) return Refusal(bad_request(fields.error().message));
   selection.labels_ = std::move(*labels);
   selection.fields_ = std::move(*fields);
   for (const Requirement& requirement : selection.fields_.requirements()) {
     if (!is_supported(*call.type, requirement.key)) {
-      return Refusal(bad_request("field label not supported: " + requirement.key));
+      return Refusal(
+          bad_request(call.type->field_selectors.empty() && !call.type->custom
+                          ? fmt::format("{} is not a known field selector: only \"metadata.name\", "
+                                        "\"metadata.namespace\"",
+                                        quoted(requirement.key))
+                          : "field label not supported: " + requirement.key));
     }
     if (!requirement.key.starts_with("metadata.")) selection.fields_need_body_ = true;
   }

@@ -80,6 +80,9 @@ void ApiServer::set_pod_backend(PodBackend* backend) {
 Task<> ApiServer::stop() {
   if (impl_->http) co_await impl_->http->stop(seconds(1));
   impl_->http.reset();
+  if (impl_->api) {
+    for (Spawned& task : impl_->api->tasks) co_await task.join();
+  }
   if (impl_->store) co_await impl_->store->close();
   impl_->api.reset();
   impl_->store.reset();

@@ -145,6 +145,13 @@ ApiError path_not_found() {
   return error;
 }
 
+ApiError method_not_allowed() {
+  ApiError error = plain(405, "MethodNotAllowed",
+                         "the server does not allow this method on the requested resource");
+  error.has_details = true;
+  return error;
+}
+
 ApiError method_not_supported(const GroupResource& what, std::string_view action) {
   ApiError error = about(
       405, "MethodNotAllowed", what, "",
@@ -168,6 +175,15 @@ ApiError invalid(std::string_view group, std::string_view kind, std::string_view
   ApiError error = about(422, "Invalid", {std::string(group), std::string(kind)}, name, message);
   error.causes = std::move(causes);
   return error;
+}
+
+ApiError invalid_dry_run(std::string_view options, std::string_view given) {
+  return invalid(
+      "meta.k8s.io", options, "",
+      {Cause{.field = "dryRun",
+             .message = fmt::format("Unsupported value: []string{{{}}}: supported values: \"All\"",
+                                    quoted(given)),
+             .reason = "FieldValueNotSupported"}});
 }
 
 ApiError expired(std::string message) {
@@ -214,6 +230,11 @@ ApiError version_too_large(uint64_t asked, uint64_t current) {
 void FieldErrors::add(std::string field, std::string_view reason, std::string message) {
   list_.push_back(Cause{
       .field = std::move(field), .message = std::move(message), .reason = std::string(reason)});
+}
+
+void FieldErrors::repeat() {
+  const size_t count = list_.size();
+  for (size_t i = 0; i < count; ++i) list_.push_back(Cause(list_[i]));
 }
 
 void FieldErrors::required(std::string field, std::string_view detail) {

@@ -48,11 +48,14 @@ ApiError forbidden(const GroupResource& what, std::string_view name, std::string
 ApiError bad_request(std::string message);
 ApiError unauthorized();
 ApiError path_not_found();
+ApiError method_not_allowed();  // nobody could do this at this path
 ApiError method_not_supported(const GroupResource& what, std::string_view action);
 // kind: "Pod", "JobSet.jobset.x-k8s.io".
 ApiError invalid(std::string_view group, std::string_view kind, std::string_view name,
                  std::vector<Cause> causes);
 ApiError expired(std::string message);
+// options: "DeleteOptions".
+ApiError invalid_dry_run(std::string_view options, std::string_view given);
 ApiError unsupported_media_type(std::string_view accepted);
 ApiError not_acceptable(std::string_view accepted);
 ApiError too_large(size_t limit);
@@ -74,6 +77,7 @@ class FieldErrors {
   void too_long(std::string field, size_t most);
   void too_many(std::string field, size_t actual, size_t most);
   void add(Cause cause) { list_.push_back(std::move(cause)); }
+  void repeat();  // all of them once more
 
   bool empty() const { return list_.empty(); }
   std::vector<Cause> take() { return std::move(list_); }

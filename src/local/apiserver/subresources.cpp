@@ -178,12 +178,17 @@ Task<Answer<Reply>> bind_pod(Api& api, Call& call) {
   auto binding = decode_body(call);
   if (!binding) co_return Refusal(binding.error());
   const std::string node(string_or(at(*binding, "target", "name")));
-  if (node.empty()) {
-    co_return Refusal(invalid(
-        "", "Binding", call.info.name,
-        {Cause{
-            .field = "target.name", .message = "Required value", .reason = "FieldValueRequired"}}));
+  const std::string_view kind = string_or(at(*binding, "target", "kind"));
+  std::string wrong;
+  if (!kind.empty() && kind != "Node") {
+    wrong = fmt::format(
+        "target.kind: Unsupported value: {}: supported values: \"Node\", "
+        "\"<empty>\"",
+        quoted(kind));
+  } else if (node.empty()) {
+    wrong = "target.name: Required value";
   }
+  if (!wrong.empty()) co_return Refusal(ApiError{.code = 500, .message = wrong});
   const std::string now = format_time(api.clock.now());
   const std::string uid(meta_text(*binding, "uid"));
   Edit edit{
@@ -206,6 +211,13 @@ Task<Answer<Reply>> bind_pod(Api& api, Call& call) {
         }
         Json next = current;
         ensure_object(next.as_object(), "spec")["nodeName"] = node;
+        if (const Json* notes = at(*binding, "metadata", "annotations");
+            notes != nullptr && notes->is_object()) {
+          JsonObject& meta = ensure_object(next.as_object(), "metadata");
+          for (const auto& entry : notes->as_object()) {
+            ensure_object(meta, "annotations")[entry.key()] = entry.value();
+          }
+        }
         JsonObject& status = ensure_object(next.as_object(), "status");
         JsonArray conditions;
         if (const Json* old = find(current, "status")) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "document/patch.h"
 #include "local/apiserver/api.h"
@@ -12,10 +14,6 @@
 
 namespace grapnel::local {
 namespace {
-
-constexpr std::string_view kPatchMedia =
-    "application/json-patch+json, application/merge-patch+json, "
-    "application/strategic-merge-patch+json, application/apply-patch+yaml";
 
 // The namespace of the path and of the object are one.
 Answer<> match_namespace(const Call& call, Json& object) {
@@ -35,7 +33,11 @@ Answer<> match_namespace(const Call& call, Json& object) {
 Answer<> match_name(const Call& call, const Json& object) {
   const std::string_view given = meta_text(object, "name");
   if (given == call.info.name) return {};
-  if (given.empty()) return Refusal(bad_request("name must be provided"));
+  if (given.empty()) {
+    return Refusal(bad_request(fmt::format(
+        "the name of the object ({} based on URL) was undeterminable: name must be provided",
+        call.info.name)));
+  }
   return Refusal(
       bad_request(fmt::format("the name of the object ({}) does not match the name on the URL ({})",
                               given, call.info.name)));
@@ -51,7 +53,6 @@ ApiError patch_error(const Call& call, const Error& error) {
   if (error.is(Reason::kInvalid)) {
     ApiError refusal = invalid(call.type->group, call.type->kind, call.info.name, {});
     refusal.message = error.message;
-    refusal.has_details = false;
     refusal.group = refusal.kind = refusal.name = "";
     return refusal;
   }
@@ -103,6 +104,11 @@ Answer<Patch> make_patch(const Call& call, const std::string& media) {
   }
   auto patch = std::make_shared<const Json>(std::move(*body));
   if (media == "application/json-patch+json") {
+    const JsonArray* operations = patch->if_array();
+    if (operations == nullptr || !std::all_of(operations->begin(), operations->end(),
+                                              [](const Json& one) { return one.is_object(); })) {
+      return Refusal(bad_request("error decoding patch: it is not a list of operations"));
+    }
     return Patch([patch, &call](const Json& current) -> Answer<Json> {
       Json next = current;
       if (auto done = apply_json_patch(next, *patch); !done) {
@@ -122,18 +128,22 @@ Answer<Patch> make_patch(const Call& call, const std::string& media) {
     });
   }
   if (media == "application/strategic-merge-patch+json" && !type->custom) {
-    return Patch([patch, type, &call](const Json& current) -> Answer<Json> {
+    return Patch([patch, type](const Json& current) -> Answer<Json> {
       Json next = current;
       if (auto done = apply_strategic_merge_patch(next, *patch, type->kind); !done) {
-        return Refusal(patch_error(call, done.error()));
+        return Refusal(ApiError{.code = 500, .message = done.error().message});
       }
       return next;
     });
   }
-  return Refusal(unsupported_media_type(
-      type->custom ? "application/json-patch+json, application/merge-patch+json, "
-                     "application/apply-patch+yaml"
-                   : kPatchMedia));
+  if (type->custom) {
+    return Refusal(unsupported_media_type(
+        "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"));
+  }
+  ApiError refusal = unsupported_media_type("");
+  refusal.message = "415: Unsupported Media Type";
+  refusal.has_details = true;
+  return Refusal(std::move(refusal));
 }
 
 }  // namespace
@@ -143,6 +153,11 @@ Task<Answer<Reply>> patch_object(Api& api, Call& call) {
   const std::string media = to_lower(trim(header.substr(0, header.find(';'))));
   if (media == "application/apply-patch+yaml" || media == "application/apply-patch+cbor") {
     co_return co_await apply_object(api, call);
+  }
+  if (call.target.has("force")) {
+    FieldErrors errors;
+    errors.forbidden("force", "may not be specified for non-apply patch");
+    co_return Refusal(invalid("meta.k8s.io", "PatchOptions", "", errors.take()));
   }
   auto patch = make_patch(call, media);
   if (!patch) co_return Refusal(patch.error());

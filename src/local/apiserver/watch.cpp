@@ -31,13 +31,6 @@ struct WatchOptions {
   static Answer<WatchOptions> parse(const Call& call, Random& random);
 };
 
-ApiError invalid_option(std::string_view field, std::string_view kind, std::string_view detail) {
-  return invalid("meta.k8s.io", "ListOptions", "",
-                 {Cause{.field = std::string(field),
-                        .message = fmt::format("{}: {}", kind, detail),
-                        .reason = "FieldValueForbidden"}});
-}
-
 Answer<WatchOptions> WatchOptions::parse(const Call& call, Random& random) {
   WatchOptions options;
   const std::string_view given = call.query("resourceVersion");
@@ -46,25 +39,29 @@ Answer<WatchOptions> WatchOptions::parse(const Call& call, Random& random) {
   options.version = *version;
   const std::string_view match = call.query("resourceVersionMatch");
   if (call.target.has("sendInitialEvents")) {
-    const bool wanted = call.query("sendInitialEvents") == "true";
+    const bool wanted = parse_flag(call.query("sendInitialEvents"));
     if (match != "NotOlderThan") {
-      return Refusal(invalid_option(
-          "resourceVersionMatch", "Forbidden",
-          "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+      FieldErrors errors;
+      errors.forbidden("resourceVersionMatch",
+                       "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+      if (!match.empty()) errors.not_supported("resourceVersionMatch", match, {"NotOlderThan"});
+      return Refusal(invalid("meta.k8s.io", "ListOptions", "", errors.take()));
     }
     options.initial_events = wanted;
     options.marks_initial_end = wanted;
     options.from_now = !wanted && *version == 0;
   } else {
     if (!match.empty()) {
-      return Refusal(invalid_option(
-          "resourceVersionMatch", "Forbidden",
-          "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"));
+      FieldErrors errors;
+      errors.forbidden(
+          "resourceVersionMatch",
+          "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+      return Refusal(invalid("meta.k8s.io", "ListOptions", "", errors.take()));
     }
     options.initial_events = *version == 0;
   }
-  const std::string_view bookmarks = call.query("allowWatchBookmarks");
-  options.bookmarks = bookmarks == "true" || bookmarks == "1";
+  options.bookmarks =
+      call.target.has("allowWatchBookmarks") && parse_flag(call.query("allowWatchBookmarks"));
   int64_t timeout = 0;
   const std::string_view text = call.query("timeoutSeconds");
   std::from_chars(text.data(), text.data() + text.size(), timeout);

@@ -10,6 +10,7 @@
 #include "local/apiserver/kinds/kinds.h"
 #include "local/apiserver/managed/managers.h"
 #include "local/apiserver/metadata.h"
+#include "local/apiserver/pod_priority.h"
 
 namespace grapnel::local {
 namespace {
@@ -99,7 +100,7 @@ void validate_new(Api& api, Call& call, JsonObject& object, FieldErrors& errors)
   const Json view = object;
   validate_metadata(view, type, errors);
   if (type.validate != nullptr) type.validate(view, errors);
-  if (type.custom) custom_validate(*type.custom, view, errors);
+  if (type.custom) custom_validate(*type.custom, view, false, errors);
   if (type.kind == "CustomResourceDefinition") validate_definition(view, errors);
   if (type.kind == "Service" && type.group.empty() && errors.empty()) {
     api.services.allocate(object, nullptr, errors);
@@ -122,8 +123,11 @@ void keep_other_parts(JsonObject& object, const Json& old, const ResourceType& t
   if (subresource == "finalize") {
     JsonObject result = old.as_object();
     const Json* finalizers = at_in(object, "spec", "finalizers");
-    ensure_object(result, "spec")["finalizers"] =
-        finalizers == nullptr ? Json(JsonArray()) : *finalizers;
+    JsonObject& spec = ensure_object(result, "spec");
+    spec.erase("finalizers");
+    if (finalizers != nullptr && finalizers->is_array() && !finalizers->as_array().empty()) {
+      spec["finalizers"] = *finalizers;
+    }
     result["metadata"] = object["metadata"];
     object = std::move(result);
     return;
@@ -154,30 +158,39 @@ void keep_other_parts(JsonObject& object, const Json& old, const ResourceType& t
 }
 
 Answer<> check_version(const Call& call, const Json& object, const Json& old, std::string_view name,
-                       bool needs_version) {
+                       const Edit& edit) {
   const std::string_view given = meta_text(object, "resourceVersion");
   const std::string_view uid = meta_text(object, "uid");
   const std::string_view old_uid = meta_text(old, "uid");
-  if (!uid.empty() && uid != old_uid) {
+  // A patch that changes the uid is told that it cannot.
+  const bool names_target = edit.needs_version || edit.applied;
+  if (names_target && !uid.empty() && uid != old_uid) {
     return Refusal(conflict(call.what(), name,
                             fmt::format("Precondition failed: UID in precondition: {}, UID in "
                                         "object meta: {}",
                                         uid, old_uid)));
   }
   if (given.empty() || given == "0") {
-    if (!needs_version || call.type->unconditional_update) return {};
+    if (!edit.needs_version || call.type->unconditional_update) return {};
     std::vector<Cause> causes{
         Cause{.field = "metadata.resourceVersion",
               .message = "Invalid value: 0x0: must be specified for an update",
               .reason = "FieldValueInvalid"}};
-    return Refusal(invalid(call.type->group, call.type->kind, name, std::move(causes)));
+    return Refusal(invalid(call.type->group, call.type->plural, name, std::move(causes)));
+  }
+  if (!std::all_of(given.begin(), given.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+    return Refusal(ApiError{
+        .code = 500,
+        .message = fmt::format("strconv.ParseUint: parsing {}: invalid syntax", quoted(given))});
   }
   if (given != meta_text(old, "resourceVersion")) return Refusal(modified(call.what(), name));
   return {};
 }
 
-void bump_generation(JsonObject& object, const Json& old, const ResourceType& type) {
-  if (!type.has_generation) return;
+// The scheduler's choice of a node is not a change of what was asked for.
+void bump_generation(JsonObject& object, const Json& old, const ResourceType& type,
+                     const std::string& subresource) {
+  if (!type.has_generation || subresource == "binding") return;
   if (!spec_changed(object, old, !type.status_split)) return;
   JsonObject& meta = ensure_object(object, "metadata");
   meta["generation"] = int_or(meta.if_contains("generation")) + 1;
@@ -187,13 +200,15 @@ Answer<Json> complete_change(Api& api, Call& call, Json object, const Json& old,
                              const std::string& name, const Edit& edit) {
   const ResourceType& type = *call.type;
   if (!object.is_object()) return Refusal(bad_request("the object is not a JSON object"));
-  if (auto checked = check_version(call, object, old, name, edit.needs_version); !checked) {
+  if (auto checked = check_version(call, object, old, name, edit); !checked) {
     return Refusal(checked.error());
   }
   JsonObject& fields = object.as_object();
   keep_other_parts(fields, old, type, edit.subresource);
-  keep_old_metadata(fields, old);
   FieldErrors errors;
+  validate_given_metadata(object, old, errors);
+  keep_old_metadata(fields, old);
+  drop_repeated_owners(fields, call.warnings);
   if (type.custom) custom_defaults(*type.custom, object);
   if (type.set_defaults != nullptr) type.set_defaults(fields);
   if (!edit.applied) record_update(object, old, type, writer_of(api, call, edit.subresource));
@@ -201,23 +216,30 @@ Answer<Json> complete_change(Api& api, Call& call, Json object, const Json& old,
     type.prepare_update(fields, old);
   }
   tidy_metadata(fields);
-  bump_generation(fields, old, type);
+  bump_generation(fields, old, type, edit.subresource);
   if (type.kind == "CustomResourceDefinition") complete_definition(fields, api.clock.now());
   object = in_order(std::move(object), type);
   validate_metadata(object, type, errors);
   validate_metadata_update(object, old, errors);
+  if (type.warn != nullptr && edit.subresource.empty()) type.warn(object, call.warnings);
+  errors.repeat();  // Kubernetes checks it in two places, and says so twice
   if (edit.subresource.empty()) {
     if (type.validate_update != nullptr) {
       type.validate_update(object, old, errors);
     } else if (type.validate != nullptr) {
       type.validate(object, errors);
     }
-    if (type.kind == "CustomResourceDefinition") validate_definition(object, errors);
+    if (type.kind == "CustomResourceDefinition") validate_definition_update(object, old, errors);
     if (type.kind == "Service" && type.group.empty() && errors.empty()) {
       api.services.allocate(object.as_object(), &old, errors);
     }
   }
-  if (type.custom) custom_validate(*type.custom, object, errors);
+  if (edit.subresource == "status" && type.validate_status != nullptr) {
+    type.validate_status(object, errors);
+  }
+  if (type.custom) {
+    custom_validate(*type.custom, object, edit.subresource == "status", errors);
+  }
   if (!errors.empty()) return Refusal(invalid(type.group, type.kind, name, errors.take()));
   return object;
 }
@@ -245,10 +267,43 @@ Json object_as(const ResourceType& type, const Object& object) {
   return result;
 }
 
+std::string list_item(const ResourceType& type, const Object& object) {
+  std::string text = is_stored_version(type) ? object.json : to_text(object_as(type, object));
+  if (type.custom) return text;
+  const std::string head =
+      fmt::format(R"({{"kind":"{}","apiVersion":"{}",)", type.kind, type.api_version());
+  if (text.starts_with(head)) text.replace(0, head.size(), "{");
+  return text;
+}
+
 Json stored_as(const ResourceType& type, Json object) {
   if (!is_stored_version(type)) convert_to_storage(type, object);
   return object;
 }
+
+namespace {
+
+constexpr int kWriteAttempts = 16;
+
+void set_all_defaults(const ResourceType& type, Json& object) {
+  if (type.set_defaults != nullptr) type.set_defaults(object.as_object());
+  if (type.custom) custom_defaults(*type.custom, object);
+}
+
+// What mutating webhooks make of a new object.
+Task<Answer<Json>> mutate_new(Api& api, Call& call, std::string ns, Json object) {
+  if (api.webhooks.empty()) co_return object;
+  set_all_defaults(*call.type, object);
+  Review review{.operation = "CREATE",
+                .ns = ns,
+                .name = std::string(meta_text(object, "name")),
+                .object = object};
+  if (call.type->namespaced) ensure_object(review.object.as_object(), "metadata")["namespace"] = ns;
+  if (!api.webhooks.concern(api, call, review)) co_return object;
+  co_return co_await api.webhooks.mutate(api, call, std::move(review));
+}
+
+}  // namespace
 
 Task<Answer<Written>> write_new(Api& api, Call& call, std::string ns, Json object, bool applied) {
   const TypePtr type = call.type;
@@ -257,27 +312,44 @@ Task<Answer<Written>> write_new(Api& api, Call& call, std::string ns, Json objec
     co_return Refusal(ApiError{
         .code = 500, .message = "resourceVersion should not be set on objects to be created"});
   }
-  JsonObject& fields = object.as_object();
   const std::string given(meta_text(object, "name"));
   const std::string base(meta_text(object, "generateName"));
   if (auto there = check_namespace(api, call, ns, given); !there) co_return Refusal(there.error());
+  auto mutated = co_await mutate_new(api, call, ns, std::move(object));
+  if (!mutated) co_return Refusal(mutated.error());
+  object = std::move(*mutated);
+  JsonObject& fields = object.as_object();
+  drop_repeated_owners(fields, call.warnings);
   prepare_new_metadata(fields, *type, ns, api.clock.now(), api.random);
   if (given.empty() && !base.empty()) {
     ensure_object(fields, "metadata")["name"] = generate_name(base, api.random);
   }
   complete_new(api, call, object, applied);
+  if (type->kind == "Pod" && type->group.empty()) {
+    if (auto set = set_priority(api, fields); !set) co_return Refusal(set.error());
+  }
+  if (type->warn != nullptr) type->warn(object, call.warnings);
   tidy_metadata(fields);
   FieldErrors errors;
   object = in_order(std::move(object), *type);
   validate_new(api, call, object.as_object(), errors);
   std::string name(meta_text(object, "name"));
   if (!errors.empty()) co_return Refusal(invalid(type->group, type->kind, name, errors.take()));
+  if (!api.webhooks.empty()) {
+    auto allowed = co_await api.webhooks.validate(
+        api, call, {.operation = "CREATE", .ns = ns, .name = name, .object = object});
+    if (!allowed) {
+      if (type->kind == "Service") api.services.release(object);
+      co_return Refusal(allowed.error());
+    }
+  }
 
   for (int attempt = 0;; ++attempt) {
     std::string key = key_of(ns, name);
     co_await api.store.settle(type->collection(), key);
     if (!api.store.get(type->collection(), key)) {
       if (call.dry_run) {
+        if (type->kind == "Service") api.services.release(object);
         co_return Written{.object = dry_object(*type, key, 0, std::move(object)), .created = true};
       }
       auto stored = co_await api.store.put(type->collection(), key, render(*type, object));
@@ -294,7 +366,7 @@ Task<Answer<Written>> write_new(Api& api, Call& call, std::string ns, Json objec
 }
 
 Task<Answer<Written>> write_change(Api& api, Call& call, std::string ns, std::string name,
-                                   Edit edit) {
+                                   Edit edit, int attempt) {
   const TypePtr type = call.type;
   const std::string collection = type->collection();
   std::string key = key_of(type->namespaced ? ns : "", name);
@@ -309,15 +381,42 @@ Task<Answer<Written>> write_change(Api& api, Call& call, std::string ns, std::st
   const Json old = object_as(*type, *stored);
   auto made = edit.make(old);
   if (!made) co_return Refusal(made.error());
+  Review review;
+  if (!api.webhooks.empty() && made->is_object()) {
+    set_all_defaults(*type, *made);
+    review = {.operation = "UPDATE",
+              .ns = ns,
+              .name = name,
+              .subresource = edit.subresource,
+              .object = *made,
+              .old = old};
+  }
+  const bool concerned = !review.name.empty() && api.webhooks.concern(api, call, review);
+  if (concerned) {
+    made = co_await api.webhooks.mutate(api, call, review);
+    if (!made) co_return Refusal(made.error());
+  }
   auto object = complete_change(api, call, std::move(*made), old, name, edit);
   if (!object) co_return Refusal(object.error());
+  if (concerned) {
+    review.object = *object;
+    auto allowed = co_await api.webhooks.validate(api, call, std::move(review));
+    if (!allowed) co_return Refusal(allowed.error());
+    // Others wrote while the webhooks thought: begin again from what is there now.
+    co_await api.store.settle(collection, key);
+    if (api.store.get(collection, key) != stored) {
+      if (attempt >= kWriteAttempts) co_return Refusal(modified(call.what(), name));
+      co_return co_await write_change(api, call, ns, name, std::move(edit), attempt + 1);
+    }
+  }
   if (is_finished(*object, *type)) {
     if (call.dry_run) {
       co_return Written{.object = dry_object(*type, key, stored->version, std::move(*object))};
     }
-    auto ended = co_await write_end(api, *type, key, *object);
+    // Watchers see the state that was stored last; the client sees what it asked for.
+    auto ended = co_await write_end(api, *type, key, old);
     if (!ended) co_return Refusal(ended.error());
-    co_return Written{.object = *ended};
+    co_return Written{.object = dry_object(*type, key, (*ended)->version, std::move(*object))};
   }
   if (equal_but_version(*object, old)) co_return Written{.object = stored, .unchanged = true};
   if (call.dry_run) {

@@ -32,7 +32,7 @@ struct Edit {
   bool applied = false;
 };
 Task<Answer<Written>> write_change(Api& api, Call& call, std::string ns, std::string name,
-                                   Edit edit);
+                                   Edit edit, int attempt = 0);
 
 // Deletes an object of which nothing holds on any more; the answer is its last state.
 Task<Answer<ObjectPtr>> write_end(Api& api, const ResourceType& type, std::string key,
@@ -42,6 +42,8 @@ Task<Answer<ObjectPtr>> write_end(Api& api, const ResourceType& type, std::strin
 Json object_as(const ResourceType& type, const Object& object);
 // The same, ready to be stored.
 Json stored_as(const ResourceType& type, Json object);
+// The same as an element of a list, where built-in kinds do not say what they are.
+std::string list_item(const ResourceType& type, const Object& object);
 // Nothing needs a second look when the bytes already are what the type shows.
 bool is_stored_version(const ResourceType& type);
 

@@ -58,6 +58,7 @@ void validate_immutable_data(const Json& now, const Json& old, std::string_view 
     errors.forbidden("immutable", "field is immutable when `immutable` is set");
   }
   for (const std::string_view key : {std::string_view("data"), also}) {
+    if (key.empty()) continue;
     const Json* after = find(now, key);
     const Json* before = find(old, key);
     const bool same = is_set(after) == is_set(before) && (!is_set(after) || equal(*after, *before));
@@ -77,7 +78,14 @@ void namespace_defaults(JsonObject& ns) {
 }
 
 void namespace_prepare_create(JsonObject& ns) {
-  ns["spec"] = JsonObject{{"finalizers", JsonArray{Json("kubernetes")}}};
+  JsonArray finalizers;
+  if (const Json* given = at_in(ns, "spec", "finalizers"); given != nullptr && given->is_array()) {
+    for (const Json& one : given->as_array()) {
+      if (string_or(&one) != "kubernetes") finalizers.push_back(one);
+    }
+  }
+  finalizers.emplace_back("kubernetes");
+  ns["spec"] = JsonObject{{"finalizers", std::move(finalizers)}};
   ns["status"] = JsonObject{{"phase", "Active"}};
 }
 
@@ -91,75 +99,19 @@ void node_prepare_create(JsonObject& node) {
   ensure_object(node, "spec");
 }
 
-void service_defaults(JsonObject& service) {
-  JsonObject& spec = ensure_object(service, "spec");
-  set_default(spec, "sessionAffinity", "None");
-  if (string_or(spec.if_contains("sessionAffinity")) == "ClientIP") {
-    JsonObject& config = ensure_object(spec, "sessionAffinityConfig");
-    set_default(ensure_object(config, "clientIP"), "timeoutSeconds", 10800);
-  }
-  set_default(spec, "type", "ClusterIP");
-  for_each_object(spec, "ports", [](JsonObject& port) {
-    set_default(port, "protocol", "TCP");
-    const Json number = int_or(port.if_contains("port"));
-    Json* target = port.if_contains("targetPort");
-    if (!is_set(target) || (target->is_number() && int_or(target) == 0)) {
-      port["targetPort"] = number;
-    }
-  });
-  const std::string type(string_or(spec.if_contains("type")));
-  if (type == "NodePort" || type == "LoadBalancer") {
-    set_default(spec, "externalTrafficPolicy", "Cluster");
-  }
-  if (type == "LoadBalancer") set_default(spec, "allocateLoadBalancerNodePorts", true);
-  if (type != "ExternalName") {
-    set_default(spec, "internalTrafficPolicy", "Cluster");
-    set_default(spec, "ipFamilies", JsonArray{Json("IPv4")});
-    set_default(spec, "ipFamilyPolicy", "SingleStack");
-  }
-}
-
-void service_validate(const Json& service, FieldErrors& errors) {
-  const Json* spec = find(service, "spec");
-  if (spec == nullptr) return;
-  const std::string_view type = string_or(find(*spec, "type"));
-  if (type != "ClusterIP" && type != "NodePort" && type != "LoadBalancer" &&
-      type != "ExternalName") {
-    errors.not_supported("spec.type", type,
-                         {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"});
-  }
-  const bool headless = string_or(find(*spec, "clusterIP")) == "None";
-  const Json* ports = find(*spec, "ports");
-  const size_t count = ports != nullptr && ports->is_array() ? ports->as_array().size() : 0;
-  if (count == 0 && !headless && type != "ExternalName") errors.required("spec.ports");
-  if (type == "ExternalName" && string_or(find(*spec, "externalName")).empty()) {
-    errors.required("spec.externalName");
-  }
-  for (size_t i = 0; i < count; ++i) {
-    const Json& port = ports->as_array()[i];
-    const std::string where = fmt::format("spec.ports[{}]", i);
-    const std::string_view name = string_or(find(port, "name"));
-    if (name.empty() && count > 1) errors.required(where + ".name");
-    if (!name.empty()) {
-      if (const std::string why = why_not_dns1123_label(name); !why.empty()) {
-        errors.invalid(where + ".name", name, why);
-      }
-    }
-    const int64_t number = int_or(find(port, "port"));
-    if (number < 1 || number > 65535) {
-      errors.invalid_value(where + ".port", Json(number), "must be between 1 and 65535, inclusive");
-    }
-    const std::string_view protocol = string_or(find(port, "protocol"));
-    if (protocol != "TCP" && protocol != "UDP" && protocol != "SCTP") {
-      errors.not_supported(where + ".protocol", protocol, {"SCTP", "TCP", "UDP"});
-    }
-  }
-}
-
 void config_map_validate(const Json& config_map, FieldErrors& errors) {
   const size_t size =
       validate_data(config_map, "data", errors) + validate_data(config_map, "binaryData", errors);
   if (size > kMostData) errors.too_long("", kMostData);
+  const Json* data = find(config_map, "data");
+  const Json* binary = find(config_map, "binaryData");
+  if (data == nullptr || binary == nullptr || !data->is_object() || !binary->is_object()) return;
+  for (const auto& entry : binary->as_object()) {
+    const std::string_view key(entry.key());
+    if (data->as_object().contains(key)) {
+      errors.invalid(fmt::format("data[{}]", key), key, "duplicate of key present in binaryData");
+    }
+  }
 }
 
 void config_map_validate_update(const Json& now, const Json& old, FieldErrors& errors) {
@@ -188,6 +140,22 @@ void secret_prepare_update(JsonObject& secret, const Json& old) {
 
 void secret_validate(const Json& secret, FieldErrors& errors) {
   if (validate_data(secret, "data", errors) > kMostData * 4 / 3) errors.too_long("data", kMostData);
+  // What the known types cannot do without.
+  struct Need {
+    std::string_view type;
+    std::string_view key;
+  };
+  constexpr Need kNeeds[] = {{"kubernetes.io/dockercfg", ".dockercfg"},
+                             {"kubernetes.io/dockerconfigjson", ".dockerconfigjson"},
+                             {"kubernetes.io/ssh-auth", "ssh-privatekey"},
+                             {"kubernetes.io/tls", "tls.crt"},
+                             {"kubernetes.io/tls", "tls.key"}};
+  const std::string_view type = string_or(find(secret, "type"));
+  for (const Need& need : kNeeds) {
+    if (need.type == type && at(secret, "data", need.key) == nullptr) {
+      errors.required(fmt::format("data[{}]", need.key));
+    }
+  }
 }
 
 void secret_validate_update(const Json& now, const Json& old, FieldErrors& errors) {
@@ -195,7 +163,7 @@ void secret_validate_update(const Json& now, const Json& old, FieldErrors& error
   if (after != string_or(find(old, "type"))) {
     errors.invalid("type", after, "field is immutable");
   }
-  validate_immutable_data(now, old, "data", errors);
+  validate_immutable_data(now, old, "", errors);
   secret_validate(now, errors);
 }
 
@@ -205,6 +173,37 @@ void claim_defaults(JsonObject& claim) {
 
 void claim_prepare_create(JsonObject& claim) {
   claim["status"] = JsonObject{{"phase", "Pending"}};
+}
+
+void claim_validate(const Json& claim, FieldErrors& errors) {
+  const Json& spec = spec_of(claim);
+  const Json* modes = find(spec, "accessModes");
+  if (modes == nullptr || !modes->is_array() || modes->as_array().empty()) {
+    errors.required("spec.accessModes", "at least 1 access mode is required");
+  }
+  if (at(spec, "resources", "requests", "storage") == nullptr) {
+    errors.required("spec.resources[storage]");
+  }
+}
+
+// What containers get by default is also what they ask for by default.
+void limit_range_defaults(JsonObject& range) {
+  for_each_object(ensure_object(range, "spec"), "limits", [](JsonObject& limit) {
+    if (string_or(limit.if_contains("type")) != "Container") return;
+    for (const auto& [from, to] :
+         {std::pair("max", "default"), std::pair("default", "defaultRequest"),
+          std::pair("min", "defaultRequest")}) {
+      const JsonObject* source = object_at(limit, from);
+      if (source == nullptr) continue;
+      const JsonObject copy = *source;
+      JsonObject& target = ensure_object(limit, to);
+      for (const auto& [name, value] : copy) set_default(target, name, value);
+    }
+  });
+}
+
+void event_defaults(JsonObject& event) {
+  for (const char* key : {"reportingComponent", "reportingInstance"}) set_default(event, key, "");
 }
 
 void volume_defaults(JsonObject& volume) {
@@ -241,6 +240,8 @@ void lease_validate(const Json& lease, FieldErrors& errors) {
 }
 
 void endpoint_slice_defaults(JsonObject& slice) {
+  for_each_object(slice, "endpoints",
+                  [](JsonObject& endpoint) { set_default(endpoint, "conditions", JsonObject()); });
   for_each_object(slice, "ports", [](JsonObject& port) {
     set_default(port, "name", "");
     set_default(port, "protocol", "TCP");

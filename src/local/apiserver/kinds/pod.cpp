@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <set>
 
 #include "base/quantity.h"
 #include "base/strings.h"
@@ -160,10 +158,8 @@ void for_each_object(JsonObject& object, std::string_view key, F f) {
   }
 }
 
-// What the priority and the default-toleration admission plugins add to a pod.
+// What the default-toleration admission plugin adds to a pod.
 void admission_defaults(JsonObject& spec) {
-  set_default(spec, "priority", 0);
-  set_default(spec, "preemptionPolicy", "PreemptLowerPriority");
   JsonArray* tolerations = array_at(spec, "tolerations");
   if (tolerations == nullptr) {
     spec["tolerations"] = JsonArray();
@@ -190,6 +186,9 @@ void pod_spec_defaults(JsonObject& spec) {
   }
   set_default(spec, "restartPolicy", "Always");
   set_default(spec, "terminationGracePeriodSeconds", 30);
+  if (int_or(spec.if_contains("terminationGracePeriodSeconds")) < 0) {
+    spec["terminationGracePeriodSeconds"] = 1;
+  }
   set_default(spec, "dnsPolicy", "ClusterFirst");
   // The old name of the field is kept in step with the new one.
   if (const Json* name = spec.if_contains("serviceAccountName"); is_set(name)) {
@@ -210,6 +209,16 @@ void pod_defaults(JsonObject& pod) {
   }
   pod_spec_defaults(spec);
   set_default(spec, "enableServiceLinks", true);
+  // The address and the list of addresses are one thing told twice.
+  if (JsonObject* status = object_at(pod, "status")) {
+    for (const auto& [one, many] : {std::pair("podIP", "podIPs"), std::pair("hostIP", "hostIPs")}) {
+      const std::string address(string_or(status->if_contains(one)));
+      JsonArray* list = array_at(*status, many);
+      if (!address.empty() && (list == nullptr || list->empty())) {
+        (*status)[many] = JsonArray{JsonObject{{"ip", address}}};
+      }
+    }
+  }
   if (bool_or(spec.if_contains("hostNetwork"))) {
     for (const char* key : {"initContainers", "containers"}) {
       for_each_object(spec, key, [](JsonObject& container) {
@@ -252,7 +261,7 @@ void pod_prepare_create(JsonObject& pod) {
         JsonObject{{"type", "PodScheduled"},
                    {"status", "False"},
                    {"lastProbeTime", nullptr},
-                   {"lastTransitionTime", nullptr},
+                   {"lastTransitionTime", pod["metadata"].as_object()["creationTimestamp"]},
                    {"reason", "SchedulingGated"},
                    {"message", "Scheduling is blocked due to non-empty scheduling gates"}}};
   }
@@ -261,234 +270,25 @@ void pod_prepare_create(JsonObject& pod) {
 }
 
 void pod_prepare_update(JsonObject& pod, const Json& old) {
+  // What admission added at creation is not taken away by a client that does not know of it.
+  JsonObject& spec = ensure_object(pod, "spec");
+  for (const char* key : {"priority", "preemptionPolicy"}) {
+    if (const Json* was = at(old, "spec", key)) set_default(spec, key, *was);
+  }
+  admission_defaults(spec);
   // The class of service is fixed at creation.
   const Json* before = at(old, "status", "qosClass");
   JsonObject* status = object_at(pod, "status");
   if (before != nullptr && status != nullptr) set_default(*status, "qosClass", *before);
 }
 
-namespace {
-
-void quantities_validate(const Json& container, const std::string& path, FieldErrors& errors) {
-  for (const char* part : {"limits", "requests"}) {
-    const Json* list = at(container, "resources", part);
-    if (list == nullptr || !list->is_object()) continue;
-    for (const auto& entry : list->as_object()) {
-      const std::string where =
-          fmt::format("{}.resources.{}[{}]", path, part, std::string_view(entry.key()));
-      const std::string_view text = string_or(&entry.value());
-      const auto quantity = Quantity::parse(text);
-      if (!quantity) continue;  // the decoder says so
-      if (*quantity < Quantity()) {
-        errors.invalid(where, text, "must be greater than or equal to 0");
-      }
-      if (std::string_view(part) != "requests") continue;
-      const auto limit = Quantity::parse(
-          string_or(at(container, "resources", "limits", std::string_view(entry.key()))));
-      if (limit && *quantity > *limit) {
-        errors.invalid(fmt::format("{}.resources.requests", path), text,
-                       fmt::format("must be less than or equal to {} limit of {}",
-                                   std::string_view(entry.key()), limit->text()));
-      }
-    }
-  }
-}
-
-void container_validate(const Json& container, const std::string& path,
-                        const std::set<std::string>& volumes, FieldErrors& errors) {
-  const std::string_view image = string_or(find(container, "image"));
-  if (image.empty()) errors.required(path + ".image");
-  if (!image.empty() && trim(image) != image) {
-    errors.invalid(path + ".image", image, "must not have leading or trailing whitespace");
-  }
-  const std::string_view policy = string_or(find(container, "imagePullPolicy"));
-  if (policy != "Always" && policy != "IfNotPresent" && policy != "Never") {
-    errors.not_supported(path + ".imagePullPolicy", policy, {"Always", "IfNotPresent", "Never"});
-  }
-  if (const Json* ports = find(container, "ports"); ports != nullptr && ports->is_array()) {
-    size_t i = 0;
-    for (const Json& port : ports->as_array()) {
-      const std::string where = fmt::format("{}.ports[{}]", path, i++);
-      const int64_t number = int_or(find(port, "containerPort"));
-      if (number == 0) {
-        errors.required(where + ".containerPort");
-      } else if (number < 1 || number > 65535) {
-        errors.invalid_value(where + ".containerPort", Json(number),
-                             "must be between 1 and 65535, inclusive");
-      }
-      const std::string_view protocol = string_or(find(port, "protocol"));
-      if (protocol != "TCP" && protocol != "UDP" && protocol != "SCTP") {
-        errors.not_supported(where + ".protocol", protocol, {"SCTP", "TCP", "UDP"});
-      }
-    }
-  }
-  if (const Json* env = find(container, "env"); env != nullptr && env->is_array()) {
-    size_t i = 0;
-    for (const Json& variable : env->as_array()) {
-      const std::string where = fmt::format("{}.env[{}]", path, i++);
-      if (string_or(find(variable, "name")).empty()) errors.required(where + ".name");
-      if (is_set(find(variable, "valueFrom")) && !string_or(find(variable, "value")).empty()) {
-        errors.invalid(where + ".valueFrom", "", "may not be specified when `value` is not empty");
-      }
-    }
-  }
-  if (const Json* mounts = find(container, "volumeMounts");
-      mounts != nullptr && mounts->is_array()) {
-    std::set<std::string> paths;
-    size_t i = 0;
-    for (const Json& mount : mounts->as_array()) {
-      const std::string where = fmt::format("{}.volumeMounts[{}]", path, i++);
-      const std::string name(string_or(find(mount, "name")));
-      const std::string target(string_or(find(mount, "mountPath")));
-      if (name.empty()) {
-        errors.required(where + ".name");
-      } else if (!volumes.contains(name)) {
-        errors.add(Cause{.field = where + ".name",
-                         .message = fmt::format("Not found: {}", quoted(name)),
-                         .reason = "FieldValueNotFound"});
-      }
-      if (target.empty()) {
-        errors.required(where + ".mountPath");
-      } else if (!paths.insert(target).second) {
-        errors.invalid(where + ".mountPath", target, "must be unique");
-      }
-    }
-  }
-  quantities_validate(container, path, errors);
-}
-
-void containers_validate(const Json& spec, const std::string& key, const std::string& path,
-                         const std::set<std::string>& volumes, std::set<std::string>& names,
-                         FieldErrors& errors) {
-  const Json* list = find(spec, key);
-  if (list == nullptr || !list->is_array()) return;
-  size_t i = 0;
-  for (const Json& container : list->as_array()) {
-    const std::string where = fmt::format("{}.{}[{}]", path, key, i++);
-    const std::string name(string_or(find(container, "name")));
-    if (name.empty()) {
-      errors.required(where + ".name");
-    } else if (const std::string why = why_not_dns1123_label(name); !why.empty()) {
-      errors.invalid(where + ".name", name, why);
-    } else if (!names.insert(name).second) {
-      errors.duplicate(where + ".name", Json(name));
-    }
-    container_validate(container, where, volumes, errors);
-  }
-}
-
-}  // namespace
-
-void pod_spec_validate(const Json& spec, const std::string& path, FieldErrors& errors) {
-  std::set<std::string> volumes;
-  if (const Json* list = find(spec, "volumes"); list != nullptr && list->is_array()) {
-    size_t i = 0;
-    for (const Json& volume : list->as_array()) {
-      const std::string where = fmt::format("{}.volumes[{}]", path, i++);
-      const std::string name(string_or(find(volume, "name")));
-      if (name.empty()) {
-        errors.required(where + ".name");
-      } else if (const std::string why = why_not_dns1123_label(name); !why.empty()) {
-        errors.invalid(where + ".name", name, why);
-      } else if (!volumes.insert(name).second) {
-        errors.duplicate(where + ".name", Json(name));
-      }
-    }
-  }
-  std::set<std::string> names;
-  const Json* containers = find(spec, "containers");
-  if (containers == nullptr || !containers->is_array() || containers->as_array().empty()) {
-    errors.required(path + ".containers");
-  }
-  containers_validate(spec, "containers", path, volumes, names, errors);
-  containers_validate(spec, "initContainers", path, volumes, names, errors);
-  const std::string_view restart = string_or(find(spec, "restartPolicy"));
-  if (restart != "Always" && restart != "OnFailure" && restart != "Never") {
-    errors.not_supported(path + ".restartPolicy", restart, {"Always", "OnFailure", "Never"});
-  }
-  const std::string_view dns = string_or(find(spec, "dnsPolicy"));
-  if (dns != "ClusterFirst" && dns != "ClusterFirstWithHostNet" && dns != "Default" &&
-      dns != "None") {
-    errors.not_supported(path + ".dnsPolicy", dns,
-                         {"ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"});
-  }
-  for (const char* key : {"hostname", "subdomain"}) {
-    const std::string_view text = string_or(find(spec, key));
-    if (text.empty()) continue;
-    const std::string why = why_not_dns1123_label(text);
-    if (!why.empty()) errors.invalid(fmt::format("{}.{}", path, key), text, why);
-  }
-  if (const Json* grace = find(spec, "terminationGracePeriodSeconds");
-      is_set(grace) && int_or(grace) < 0) {
-    errors.invalid_value(path + ".terminationGracePeriodSeconds", *grace,
-                         "must be greater than or equal to 0");
-  }
-  if (const Json* deadline = find(spec, "activeDeadlineSeconds");
-      is_set(deadline) && (int_or(deadline) < 1 || int_or(deadline) > INT32_MAX)) {
-    errors.invalid_value(path + ".activeDeadlineSeconds", *deadline,
-                         "must be between 1 and 2147483647, inclusive");
-  }
-}
-
-void pod_template_validate(const Json* pod_template, const std::string& path, FieldErrors& errors) {
-  const Json* spec = pod_template == nullptr ? nullptr : find(*pod_template, "spec");
-  static const Json kNothing = JsonObject();
-  pod_spec_validate(spec == nullptr ? kNothing : *spec, path + ".spec", errors);
-}
-
-void pod_validate(const Json& pod, FieldErrors& errors) {
-  static const Json kNothing = JsonObject();
-  const Json* spec = find(pod, "spec");
-  pod_spec_validate(spec == nullptr ? kNothing : *spec, "spec", errors);
-}
-
-void pod_validate_update(const Json& pod, const Json& old, FieldErrors& errors) {
-  const Json* now = find(pod, "spec");
-  const Json* before = find(old, "spec");
-  if (now == nullptr || before == nullptr) return;
-  // Few fields of a running pod may change; put the old ones back and compare the rest.
-  Json normal = *now;
-  JsonObject* spec = normal.if_object();
-  if (spec == nullptr) return;
-  for (const char* key : {"activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds",
-                          "schedulingGates", "ephemeralContainers"}) {
-    const Json* was = find(*before, key);
-    if (was == nullptr) {
-      spec->erase(key);
-    } else {
-      (*spec)[key] = *was;
-    }
-  }
-  // A gated pod may still be told where it may run.
-  const Json* gates = find(*before, "schedulingGates");
-  if (gates != nullptr && gates->is_array() && !gates->as_array().empty()) {
-    for (const char* key : {"nodeSelector", "affinity"}) {
-      const Json* was = find(*before, key);
-      if (was == nullptr) {
-        spec->erase(key);
-      } else {
-        (*spec)[key] = *was;
-      }
-    }
-  }
-  for (const char* key : {"containers", "initContainers"}) {
-    JsonArray* list = array_at(*spec, key);
-    const Json* was = find(*before, key);
-    if (list == nullptr || was == nullptr || !was->is_array()) continue;
-    for (size_t i = 0; i < list->size() && i < was->as_array().size(); ++i) {
-      JsonObject* container = (*list)[i].if_object();
-      const Json* image = find(was->as_array()[i], "image");
-      if (container != nullptr && image != nullptr) (*container)["image"] = *image;
-    }
-  }
-  if (!equal(normal, *before)) {
-    errors.forbidden("spec",
-                     "pod updates may not change fields other than `spec.containers[*].image`,"
-                     "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
-                     "`spec.tolerations` (only additions to existing tolerations),"
-                     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
-                     "previously negative)");
-  }
+void pod_warn(const Json& pod, std::vector<std::string>& warnings) {
+  const std::string why = why_not_dns1123_label(string_or(at(pod, "metadata", "name")));
+  if (why.empty()) return;
+  warnings.push_back(fmt::format(
+      "metadata.name: this is used in the Pod's hostname, which can result in surprising "
+      "behavior; a DNS label is recommended: [{}]",
+      why));
 }
 
 }  // namespace grapnel::local::kinds

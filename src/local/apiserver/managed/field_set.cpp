@@ -107,7 +107,10 @@ FieldSet FieldSet::intersection(const FieldSet& other) const {
 
 void FieldSet::walk(const std::string& prefix,
                     const std::function<void(const std::string&)>& f) const {
-  if (member) f(prefix);
+  // As Kubernetes lists them: the members of a level, then what is below them.
+  for (const auto& [element, child] : children) {
+    if (child.member) f(prefix + shown(element));
+  }
   for (const auto& [element, child] : children) child.walk(prefix + shown(element), f);
 }
 

@@ -65,9 +65,7 @@ std::string shown(const Manager& manager) {
     text += fmt::format(" with subresource {}", quoted(manager.subresource));
   }
   if (manager.applied) return text;
-  text += fmt::format(" using {}", manager.api_version);
-  if (!manager.time.empty()) text += fmt::format(" at {}", manager.time);
-  return text;
+  return text + fmt::format(" using {}", manager.api_version);
 }
 
 struct Conflict {
@@ -195,6 +193,10 @@ Answer<Json> apply_config(const Json& live, Json config, const ResourceType& typ
                .applied = true,
                .api_version = type.api_version(),
                .subresource = writer.subresource};
+  if (const std::string twice = repeated_element(config, shape); !twice.empty()) {
+    return Refusal(ApiError{
+        .code = 500, .message = fmt::format("failed to create typed patch object: {}", twice)});
+  }
   FieldSet wanted = fields_of(config, shape);
   strip(wanted, type, writer.subresource);
 
@@ -222,9 +224,8 @@ Answer<Json> apply_config(const Json& live, Json config, const ResourceType& typ
     one.fields.remove(gained);
     one.fields.remove(difference.removed);
   }
-  if (self.time.empty() || last != wanted || !gained.empty() || !difference.removed.empty()) {
-    self.time = format_time(writer.now);
-  }
+  // Who only agrees with what is there has changed nothing, and has no time.
+  if (!gained.empty() || !difference.removed.empty()) self.time = format_time(writer.now);
   self.fields = std::move(wanted);
   managers.push_back(std::move(self));
   drop_empty(managers);

@@ -106,8 +106,9 @@ void compare_leaf(const Json* before, const Json* after, const Sets& sets, bool 
   }
 }
 
-void compare_objects(const Json* before, const Json* after, const MergeType& type,
-                     const Sets& sets) {
+// `there`: the object itself is there on both sides, so that its structs count as there too.
+void compare_objects(const Json* before, const Json* after, const MergeType& type, const Sets& sets,
+                     bool there) {
   std::set<std::string> names;
   for (const Json* side : {before, after}) {
     const JsonObject* object = side == nullptr ? nullptr : side->if_object();
@@ -118,7 +119,8 @@ void compare_objects(const Json* before, const Json* after, const MergeType& typ
     const std::string element = "f:" + name;
     const Json* left = before == nullptr ? nullptr : find(*before, name);
     const Json* right = after == nullptr ? nullptr : find(*after, name);
-    compare_values(left, right, type.member(name), sets.at(element), type.always_there(name));
+    compare_values(left, right, type.member(name), sets.at(element),
+                   there && type.always_there(name));
     sets.tidy(element);
   }
 }
@@ -152,7 +154,8 @@ void compare_values(const Json* before, const Json* after, const MergeType& type
     return;
   }
   if (object) {
-    compare_objects(before, after, type, sets);
+    compare_objects(before, after, type, sets,
+                    there || (!is_nothing(before) && !is_nothing(after)));
   } else {
     compare_lists(before, after, type, sets);
   }
@@ -190,6 +193,28 @@ Json merge_lists(const JsonArray& live, const Json& config, const MergeType& typ
 
 }  // namespace
 
+std::string repeated_element(const Json& value, const MergeType& type, const std::string& path) {
+  if (const JsonObject* object = value.if_object()) {
+    if (type.atomic()) return "";
+    for (const auto& entry : *object) {
+      const std::string_view name(entry.key());
+      std::string found =
+          repeated_element(entry.value(), type.member(name), path + "." + std::string(name));
+      if (!found.empty()) return found;
+    }
+  } else if (const JsonArray* array = value.if_array()) {
+    if (type.list() == MergeType::List::kAtomic) return "";
+    std::set<std::string> seen;
+    for (const Json& element : *array) {
+      const std::string key = type.path_element(element);
+      if (!seen.insert(key).second) return path + ": duplicate entries for key " + key.substr(2);
+      std::string found = repeated_element(element, type.element(), path);
+      if (!found.empty()) return found;
+    }
+  }
+  return "";
+}
+
 FieldSet fields_of(const Json& object, const MergeType& type) {
   FieldSet set;
   add_fields(object, type, set);
@@ -199,7 +224,7 @@ FieldSet fields_of(const Json& object, const MergeType& type) {
 Difference compare(const Json& before, const Json& after, const MergeType& type) {
   Difference difference;
   const Sets sets{&difference.added, &difference.modified, &difference.removed};
-  compare_objects(&before, &after, type, sets);
+  compare_objects(&before, &after, type, sets, true);
   return difference;
 }
 

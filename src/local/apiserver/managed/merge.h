@@ -10,6 +10,10 @@ namespace grapnel::local {
 
 FieldSet fields_of(const Json& object, const MergeType& type);
 
+// The first element that stands twice in a list where its key may stand once, in words; "": none.
+std::string repeated_element(const Json& value, const MergeType& type,
+                             const std::string& path = "");
+
 struct Difference {
   FieldSet added;
   FieldSet modified;

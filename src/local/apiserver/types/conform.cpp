@@ -6,6 +6,7 @@
 
 #include "base/quantity.h"
 #include "base/strings.h"
+#include "base/time.h"
 
 namespace grapnel::local {
 namespace {
@@ -148,11 +149,14 @@ class Walk {
   Result<> single(const FieldInfo& info, Json& value) {
     switch (info.form) {
       case Form::kString:
-      case Form::kTime:
-      case Form::kMicroTime:
       case Form::kDuration:
         if (!value.is_string() && !value.is_null()) return wrong_type(value, "string");
         return {};
+      case Form::kTime:
+      case Form::kMicroTime:
+        if (value.is_null()) return {};
+        if (!value.is_string()) return wrong_type(value, "string");
+        return time(string_or(&value));
       case Form::kBool:
         if (!value.is_bool()) return wrong_type(value, "bool");
         return {};
@@ -199,6 +203,14 @@ class Walk {
       return wrong_type(value, wanted);
     }
     return {};
+  }
+
+  static Result<> time(std::string_view text) {
+    if (parse_time(text)) return {};
+    return fail(Reason::kBadRequest,
+                "parsing time \"{}\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"{}\" as "
+                "\"2006\"",
+                text, text);
   }
 
   static Result<> quantity(Json& value) {

@@ -1,0 +1,232 @@
+#include "local/apiserver/admission/webhooks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "document/patch.h"
+#include "local/apiserver/admission/caller.h"
+#include "local/apiserver/api.h"
+#include "local/apiserver/metadata.h"
+
+namespace grapnel::local {
+namespace {
+
+bool selects(const Selector& selector, const Json& object) {
+  if (selector.empty()) return true;
+  const Json* labels = at(object, "metadata", "labels");
+  return selector.matches(labels == nullptr ? nullptr : labels->if_object());
+}
+
+// Labels of the namespace the object is in; a namespace is in itself.
+bool in_selected_namespace(const Api& api, const Call& call, const Webhook& webhook,
+                           const Review& review) {
+  if (webhook.namespaces.empty()) return true;
+  if (call.type->kind == "Namespace" && call.type->group.empty()) {
+    return selects(webhook.namespaces, review.object.is_null() ? review.old : review.object);
+  }
+  if (!call.type->namespaced) return true;
+  const ObjectPtr stored = api.store.get("namespaces", review.ns);
+  const auto ns = parse_json(stored ? stored->json : "{}");
+  return ns && selects(webhook.namespaces, *ns);
+}
+
+bool is_asked(const Api& api, const Call& call, const Webhook& webhook, const Review& review) {
+  const ResourceType& type = *call.type;
+  return webhook.has_rule_for(review.operation, type.group, type.version, type.plural,
+                              review.subresource, type.namespaced) &&
+         in_selected_namespace(api, call, webhook, review) &&
+         (selects(webhook.objects, review.object) || selects(webhook.objects, review.old));
+}
+
+std::string options_kind(const Review& review) {
+  if (review.operation == "DELETE") return "DeleteOptions";
+  return review.operation == "CREATE" ? "CreateOptions" : "UpdateOptions";
+}
+
+Json review_json(const Call& call, const Review& review, const std::string& uid) {
+  const ResourceType& type = *call.type;
+  const JsonObject kind{{"group", type.group}, {"version", type.version}, {"kind", type.kind}};
+  const JsonObject resource{
+      {"group", type.group}, {"version", type.version}, {"resource", type.plural}};
+  JsonObject request{{"uid", uid}, {"kind", kind}, {"resource", resource}};
+  request["requestKind"] = kind;
+  request["requestResource"] = resource;
+  if (!review.subresource.empty()) {
+    request["subResource"] = review.subresource;
+    request["requestSubResource"] = review.subresource;
+  }
+  if (!review.name.empty()) request["name"] = review.name;
+  if (type.namespaced) request["namespace"] = review.ns;
+  request["operation"] = review.operation;
+  request["userInfo"] =
+      JsonObject{{"username", "grapnel"},
+                 {"groups", JsonArray{Json("system:masters"), Json("system:authenticated")}}};
+  request["object"] = review.object;
+  request["oldObject"] = review.old;
+  request["dryRun"] = call.dry_run;
+  request["options"] =
+      JsonObject{{"kind", options_kind(review)}, {"apiVersion", "meta.k8s.io/v1"}};
+  return JsonObject{{"kind", "AdmissionReview"},
+                    {"apiVersion", "admission.k8s.io/v1"},
+                    {"request", std::move(request)}};
+}
+
+ApiError denied(const Webhook& webhook, const Json& response) {
+  const Json* status = find(response, "status");
+  const std::string_view message = status == nullptr ? "" : string_or(find(*status, "message"));
+  const std::string_view reason = status == nullptr ? "" : string_or(find(*status, "reason"));
+  const int64_t code = status == nullptr ? 0 : int_or(find(*status, "code"));
+  std::string why = fmt::format("admission webhook {} denied the request", quoted(webhook.name));
+  if (!message.empty() || !reason.empty()) {
+    why += fmt::format(": {}", message.empty() ? reason : message);
+  } else {
+    why += " without explanation";
+  }
+  return ApiError{.code = code >= 400 && code < 600 ? static_cast<int>(code) : 400,
+                  .reason = std::string(reason),
+                  .message = std::move(why)};
+}
+
+void add_warnings(Call& call, const Json& response) {
+  const Json* warnings = find(response, "warnings");
+  if (warnings == nullptr || !warnings->is_array()) return;
+  for (const Json& one : warnings->as_array()) call.warnings.emplace_back(string_or(&one));
+}
+
+// Whether the response changed the object.
+Result<bool> apply_patch(const Json& response, Json& object) {
+  const std::string_view encoded = string_or(find(response, "patch"));
+  if (encoded.empty()) return false;
+  if (string_or(find(response, "patchType")) != "JSONPatch") {
+    return fail(Reason::kDecode, "unsupported patch type {}",
+                quoted(string_or(find(response, "patchType"))));
+  }
+  const auto decoded = base64_decode(encoded);
+  if (!decoded) return fail(Reason::kDecode, "the patch is not base64");
+  const auto patch = parse_json(*decoded);
+  if (!patch) return fail(patch.error());
+  Json next = object;
+  if (auto done = apply_json_patch(next, *patch); !done) return fail(done.error());
+  if (!next.is_object()) return fail(Reason::kDecode, "the patch leaves no object");
+  const bool changed = !equal(next, object);
+  object = std::move(next);
+  return changed;
+}
+
+// Whether the object changed. A webhook that cannot be asked refuses, or is passed over.
+Task<Answer<bool>> ask(WebhookCaller& caller, Api& api, Call& call, const Webhook& webhook,
+                       Review& review) {
+  auto response =
+      co_await caller.call(api, webhook, review_json(call, review, new_uid(api.random)));
+  Result<bool> changed = false;
+  if (response) {
+    add_warnings(call, *response);
+    if (!bool_or(find(*response, "allowed"))) co_return Refusal(denied(webhook, *response));
+    if (review.object.is_object()) changed = apply_patch(*response, review.object);
+  }
+  if (response && changed) co_return *changed;
+  const Error& error = response ? changed.error() : response.error();
+  const std::string why = fmt::format("failed calling webhook {}: failed to call webhook: {}",
+                                      quoted(webhook.name), error.message);
+  if (webhook.fails_closed) co_return Refusal(internal(why));
+  log_warning("a webhook was passed over", {{"webhook", webhook.name}, {"error", error.message}});
+  co_return false;
+}
+
+bool is_configuration(const Call& call) {
+  return call.type->group == "admissionregistration.k8s.io";
+}
+
+}  // namespace
+
+Webhooks::Webhooks(Executor executor)
+    : caller_(std::make_unique<WebhookCaller>(std::move(executor))) {}
+Webhooks::~Webhooks() = default;
+
+void Webhooks::set(std::string_view resource, const std::string& name, const Json* configuration) {
+  Configurations& all = resource.starts_with("mutating") ? mutating_ : validating_;
+  all.erase(name);
+  const Json* list = configuration == nullptr ? nullptr : find(*configuration, "webhooks");
+  if (list == nullptr || !list->is_array()) return;
+  for (const Json& one : list->as_array()) all[name].push_back(Webhook::from_json(one));
+}
+
+bool Webhooks::concern(const Api& api, const Call& call, const Review& review) const {
+  if (is_configuration(call)) return false;
+  for (const Configurations* all : {&mutating_, &validating_}) {
+    for (const auto& [name, webhooks] : *all) {
+      for (const Webhook& webhook : webhooks) {
+        if (is_asked(api, call, webhook, review)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+Task<Answer<Json>> Webhooks::mutate(Api& api, Call& call, Review review) {
+  // Copies: configurations may change while a webhook thinks.
+  std::vector<Webhook> webhooks;
+  for (const auto& [name, list] : mutating_)
+    webhooks.insert(webhooks.end(), list.begin(), list.end());
+  size_t last_change = 0;
+  for (size_t i = 0; i < webhooks.size(); ++i) {
+    if (!is_asked(api, call, webhooks[i], review)) continue;
+    auto changed = co_await ask(*caller_, api, call, webhooks[i], review);
+    if (!changed) co_return Refusal(changed.error());
+    if (*changed) last_change = i;
+  }
+  for (size_t i = 0; i < last_change; ++i) {
+    if (!webhooks[i].reinvoked || !is_asked(api, call, webhooks[i], review)) continue;
+    auto changed = co_await ask(*caller_, api, call, webhooks[i], review);
+    if (!changed) co_return Refusal(changed.error());
+  }
+  co_return std::move(review.object);
+}
+
+Task<Answer<>> Webhooks::validate(Api& api, Call& call, Review review) {
+  std::vector<Webhook> webhooks;
+  for (const auto& [name, list] : validating_) {
+    webhooks.insert(webhooks.end(), list.begin(), list.end());
+  }
+  for (const Webhook& webhook : webhooks) {
+    if (!is_asked(api, call, webhook, review)) continue;
+    Review copy = review;  // a validating webhook changes nothing
+    auto asked = co_await ask(*caller_, api, call, webhook, copy);
+    if (!asked) co_return Refusal(asked.error());
+  }
+  co_return Answer<>();
+}
+
+void validate_webhooks(const Json& configuration, FieldErrors& errors) {
+  const Json* list = find(configuration, "webhooks");
+  if (list == nullptr || !list->is_array()) return;
+  for (size_t i = 0; i < list->as_array().size(); ++i) {
+    const Json& webhook = list->as_array()[i];
+    const std::string path = fmt::format("webhooks[{}]", i);
+    const Json* conditions = find(webhook, "matchConditions");
+    if (conditions != nullptr && conditions->is_array() && !conditions->as_array().empty()) {
+      errors.forbidden(path + ".matchConditions", "this server has no expressions (CEL)");
+    }
+    const std::string_view url = string_or(at(webhook, "clientConfig", "url"));
+    const bool service = at(webhook, "clientConfig", "service") != nullptr;
+    if (url.empty() != service) {
+      errors.required(path + ".clientConfig", "exactly one of url or service is required");
+    } else if (!url.empty() && !url.starts_with("https://")) {
+      errors.invalid(path + ".clientConfig.url", url, "'https' is the only allowed URL scheme");
+    }
+    const Json* effects = find(webhook, "sideEffects");
+    if (string_or(effects) != "None" && string_or(effects) != "NoneOnDryRun") {
+      errors.not_supported(path + ".sideEffects", string_or(effects), {"None", "NoneOnDryRun"});
+    }
+    const int64_t timeout = int_or(find(webhook, "timeoutSeconds"), 10);
+    if (timeout < 1 || timeout > 30) {
+      errors.invalid_value(path + ".timeoutSeconds", Json(timeout),
+                           "the timeout value must be between 1 and 30 seconds");
+    }
+  }
+}
+
+}  // namespace grapnel::local

@@ -1,0 +1,61 @@
+// Admission webhooks: who is asked before an object is written, and what became of it.
+//
+// Asking takes time, and other writes go on meanwhile. Whoever asks must look again afterwards
+// whether the object it started from is still the stored one. Without a configuration nothing
+// suspends.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/async.h"
+#include "document/json.h"
+#include "local/apiserver/admission/webhook.h"
+#include "local/apiserver/status.h"
+
+namespace grapnel::local {
+
+struct Api;
+struct Call;
+
+// What the webhooks are asked about.
+struct Review {
+  std::string operation;  // CREATE, UPDATE, DELETE
+  std::string ns;
+  std::string name;
+  std::string subresource;
+  Json object;  // null for a deletion
+  Json old;     // null for a creation
+};
+
+class WebhookCaller;
+
+class Webhooks {
+ public:
+  explicit Webhooks(Executor executor);
+  ~Webhooks();
+
+  // `configuration` nullptr: it is gone. `resource`: "mutatingwebhookconfigurations" or the other.
+  void set(std::string_view resource, const std::string& name, const Json* configuration);
+  bool empty() const { return mutating_.empty() && validating_.empty(); }
+  // Whether a write of this kind is anyone's business.
+  bool concern(const Api& api, const Call& call, const Review& review) const;
+
+  // The object as the webhooks leave it.
+  Task<Answer<Json>> mutate(Api& api, Call& call, Review review);
+  Task<Answer<>> validate(Api& api, Call& call, Review review);
+
+ private:
+  using Configurations = std::map<std::string, std::vector<Webhook>>;
+  Configurations mutating_;
+  Configurations validating_;
+  std::unique_ptr<WebhookCaller> caller_;
+};
+
+// A configuration that asks for more than this server can do is refused.
+void validate_webhooks(const Json& configuration, FieldErrors& errors);
+
+}  // namespace grapnel::local

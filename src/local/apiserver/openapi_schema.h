@@ -1,0 +1,16 @@
+// The shapes of built-in kinds as OpenAPI schemas: what `kubectl explain` shows.
+#pragma once
+
+#include <string>
+
+#include "document/json.h"
+#include "local/apiserver/types/type_info.h"
+
+namespace grapnel::local {
+
+// "core/v1.PodSpec" is io.k8s.api.core.v1.PodSpec.
+std::string schema_name(const TypeInfo& type);
+// Adds the schema of the type, and of all types it holds, under their names.
+void add_schema(const TypeInfo& type, JsonObject& schemas);
+
+}  // namespace grapnel::local
