@@ -52,6 +52,9 @@ Task<Result<>> ensure(Api& api, std::string group, std::string plural, std::stri
                       Json object) {
   Call call;
   call.type = api.registry.find(group, "v1", plural);
+  // A server that starts again has them already.
+  const std::string key = key_of(ns, string_or(at(object, "metadata", "name")));
+  if (api.store.get(call.type->collection(), key)) co_return Result<>();
   auto written = co_await write_new(api, call, std::move(ns), std::move(object));
   if (!written && written.error().code != 409) {
     co_return fail(Reason::kInternalError, "{}", written.error().message);

@@ -63,6 +63,7 @@ Task<Result<std::string>> ApiServer::start(Executor executor, Clock& clock,
   if (!http) co_return fail(http.error());
   impl_->http = std::move(*http);
   if (auto made = co_await create_first_objects(api, impl_->http->port()); !made) {
+    co_await stop();  // half a server is none
     co_return fail(made.error());
   }
   co_return fmt::format("{}://{}:{}", options.certificate_pem.empty() ? "http" : "https",

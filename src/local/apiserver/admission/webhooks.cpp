@@ -67,8 +67,7 @@ Json review_json(const Call& call, const Review& review, const std::string& uid)
   request["object"] = review.object;
   request["oldObject"] = review.old;
   request["dryRun"] = call.dry_run;
-  request["options"] =
-      JsonObject{{"kind", options_kind(review)}, {"apiVersion", "meta.k8s.io/v1"}};
+  request["options"] = JsonObject{{"kind", options_kind(review)}, {"apiVersion", "meta.k8s.io/v1"}};
   return JsonObject{{"kind", "AdmissionReview"},
                     {"apiVersion", "admission.k8s.io/v1"},
                     {"request", std::move(request)}};
