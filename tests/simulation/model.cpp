@@ -32,6 +32,23 @@ bool is_going(const Json& object) {
   return at(object, "metadata", "deletionTimestamp") != nullptr;
 }
 
+constexpr std::string_view kForeground = "foregroundDeletion";
+
+bool is_in_foreground_deletion(const Json& object) {
+  const Json* list = at(object, "metadata", "finalizers");
+  return is_going(object) && list != nullptr && list->is_array() &&
+         std::ranges::any_of(list->get_array(),
+                             [](const Json& f) { return string_or(&f) == kForeground; });
+}
+
+bool is_owned_by(const Json& object, std::string_view uid) {
+  const Json* owners = at(object, "metadata", "ownerReferences");
+  return owners != nullptr && owners->is_array() &&
+         std::ranges::any_of(owners->get_array(), [&](const Json& owner) {
+           return string_or(find(owner, "uid")) == uid;
+         });
+}
+
 bool same(const Json* a, const Json* b) {
   if (a == nullptr || b == nullptr) return a == b;
   return equal(*a, *b);
@@ -225,8 +242,12 @@ http::Response ApiModel::erase(const Path& path, const Json& options, const std:
       (!version.empty() && version != meta_text(*before, "resourceVersion"))) {
     return failure(409, "Conflict", "Precondition failed");
   }
-  if (has_finalizers(*before)) {
-    if (!is_going(*before)) begin_deletion(path, who);
+  const bool in_foreground = string_or(grapnel::find(options, "propagationPolicy")) == "Foreground";
+  const Json* grace = grapnel::find(options, "gracePeriodSeconds");
+  const bool by_force = grace != nullptr && int_or(grace, 1) == 0;
+  const bool waits = path.kind->is_graceful && !by_force;
+  if (has_finalizers(*before) || in_foreground || waits) {
+    if (!is_going(*before)) begin_deletion(path, who, in_foreground);
     return get(path);
   }
   remove(*path.kind, path.key, who);
@@ -258,7 +279,8 @@ http::Response ApiModel::store(const Path& path, Json after, const std::string& 
       return json_response(200, *before);
     }
   }
-  if (before != nullptr && is_going(after) && !has_finalizers(after)) {
+  const bool held = path.kind->is_graceful || has_finalizers(after);
+  if (before != nullptr && is_going(after) && !held) {
     remove(*path.kind, path.key, who);
     return json_response(200, after);
   }
@@ -273,12 +295,17 @@ http::Response ApiModel::store(const Path& path, Json after, const std::string& 
   return response;
 }
 
-void ApiModel::begin_deletion(const Path& path, const std::string& who) {
+void ApiModel::begin_deletion(const Path& path, const std::string& who, bool in_foreground) {
   Json& object = objects(path.kind->kind)[path.key];
   const Json before = object;
   auto& metadata = metadata_of(object);
   metadata["deletionTimestamp"] = now_();
   metadata["generation"] = int_or(at(object, "metadata", "generation")) + 1;
+  if (in_foreground) {
+    Json& finalizers = metadata["finalizers"];
+    if (!finalizers.is_array()) finalizers.emplace_array();
+    finalizers.get_array().emplace_back(kForeground);
+  }
   metadata["resourceVersion"] = std::to_string(++version_);
   if (on_write_) on_write_({who, "update", path.kind->kind, &before, &object});
   record(path.kind->kind, "MODIFIED", object);
@@ -303,21 +330,55 @@ std::string ApiModel::next_uid() {
   return fmt::format("00000000-0000-4000-8000-{:012x}", ++uids_);
 }
 
+void ApiModel::delete_as(const ModelKind& kind, const kube::Key& key, const std::string& who) {
+  if (has_finalizers(*find(kind.kind, key)) || kind.is_graceful) {
+    begin_deletion({&kind, key, ""}, who);
+  } else {
+    remove(kind, key, who);
+  }
+}
+
+void ApiModel::finish_deletion(const kube::Kind& kind, const kube::Key& key) {
+  for (const auto& known : kinds_) {
+    if (known.kind == kind && find(kind, key) != nullptr) remove(known, key, "kubelet");
+  }
+}
+
+bool ApiModel::collect_in_foreground(const ModelKind& kind, const kube::Key& key) {
+  const std::string uid(meta_text(*find(kind.kind, key), "uid"));
+  bool has_dependents = false;
+  for (const auto& other : kinds_) {
+    for (const auto& [name, object] : objects(other.kind)) {
+      if (!is_owned_by(object, uid)) continue;
+      has_dependents = true;
+      if (is_going(object)) continue;
+      delete_as(other, kube::Key(name), "gc");
+      return true;
+    }
+  }
+  if (has_dependents) return false;
+  Json after = *find(kind.kind, key);
+  auto& finalizers = metadata_of(after)["finalizers"].get_array();
+  finalizers.erase(std::ranges::find_if(
+      finalizers, [](const Json& f) { return string_or(&f) == kForeground; }));
+  store({&kind, key, ""}, std::move(after), "gc");
+  return true;
+}
+
 bool ApiModel::collect_one_orphan() {
   for (const auto& kind : kinds_) {
     for (const auto& [key, object] : objects(kind.kind)) {
+      if (is_in_foreground_deletion(object)) {
+        if (collect_in_foreground(kind, kube::Key(key))) return true;
+        continue;
+      }
       const Json* owners = at(object, "metadata", "ownerReferences");
       if (owners == nullptr || !owners->is_array() || owners->get_array().empty()) continue;
       const bool owned = std::ranges::any_of(owners->get_array(), [&](const Json& owner) {
         return exists(string_or(grapnel::find(owner, "uid")));
       });
       if (owned || is_going(object)) continue;
-      const kube::Key gone = key;
-      if (has_finalizers(object)) {
-        begin_deletion({&kind, gone, ""}, "gc");
-      } else {
-        remove(kind, gone, "gc");
-      }
+      delete_as(kind, kube::Key(key), "gc");
       return true;
     }
   }

@@ -21,7 +21,8 @@ namespace grapnel::simulation {
 
 struct ModelKind {
   kube::Kind kind;
-  bool has_status = false;  // a status subresource, and generations
+  bool has_status = false;   // a status subresource, and generations
+  bool is_graceful = false;  // once deleted it stays until finish_deletion(), as a pod does
 };
 
 // One change, as watches tell it.
@@ -67,7 +68,10 @@ class ApiModel {
   // ---- what the cluster does ----
   void forget_history() { oldest_ = version_; }  // watches from before this are Expired
   void forget_pages() { pages_.clear(); }
-  bool collect_one_orphan();  // what the garbage collector would delete next
+  // What the garbage collector would do next: delete an orphan, or a dependent of what is deleted
+  // in the foreground, or let that go once it has no dependents.
+  bool collect_one_orphan();
+  void finish_deletion(const kube::Kind& kind, const kube::Key& key);  // by the kubelet
   void set_watch_list(bool supported) { watch_list_ = supported; }
   void set_wall_time(std::function<std::string()> now) { now_ = std::move(now); }
 
@@ -95,7 +99,9 @@ class ApiModel {
   http::Response erase(const Path& path, const Json& options, const std::string& who);
 
   http::Response store(const Path& path, Json after, const std::string& who);
-  void begin_deletion(const Path& path, const std::string& who);
+  void begin_deletion(const Path& path, const std::string& who, bool in_foreground = false);
+  void delete_as(const ModelKind& kind, const kube::Key& key, const std::string& who);
+  bool collect_in_foreground(const ModelKind& kind, const kube::Key& key);
   void remove(const ModelKind& kind, const kube::Key& key, const std::string& who);
   void record(const kube::Kind& kind, std::string_view type, const Json& object);
   Objects& objects(const kube::Kind& kind) { return objects_[std::string(kind.plural)]; }

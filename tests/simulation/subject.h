@@ -23,6 +23,9 @@ class Subject {
   // One thing that a user or another program does now.
   virtual void disturb(ApiModel& model, Random& random) = 0;
 
+  // What the cluster's own controllers and nodes do now; also when all trouble is over.
+  virtual void live(ApiModel& /*model*/, Random& /*random*/, bool /*trouble*/) {}
+
   // A broken invariant in words. Called after each write of anyone.
   virtual std::optional<std::string> check_write(const ApiModel& model, const WriteSeen& write) = 0;
   // Called when all faults are over: why the world is not yet as asked for, or nothing.

@@ -134,6 +134,7 @@ Report World::run() {
 void World::plan_trouble() {
   disturb_later();
   collect_garbage_later();
+  live_later();
   if (calm_) return;
   const uint64_t crashes = random_.below(4);
   for (uint64_t i = 0; i < crashes; ++i) {
@@ -173,6 +174,13 @@ void World::collect_garbage_later() {
   clock_.after(milliseconds(100 + random_.below(3000)), [this] {
     model_.collect_one_orphan();
     collect_garbage_later();
+  });
+}
+
+void World::live_later() {
+  clock_.after(milliseconds(50 + random_.below(400)), [this] {
+    subject_.live(model_, random_, trouble_);
+    live_later();
   });
 }
 

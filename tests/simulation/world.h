@@ -45,6 +45,7 @@ class World {
   void steal_lease();
   void disturb_later();
   void collect_garbage_later();
+  void live_later();
   void run_until(Instant end);
   void run_loops();
   bool run_loop(size_t slot);

@@ -94,7 +94,7 @@ class Round {
     } else if (const auto success = this->success()) {
       end_with("SuccessCriteriaMet", "Complete", *success);
     } else if (job_.spec.suspended()) {
-      erase_active(tally_.active.size());
+      send_away(tally_.active.size());
     } else if (!job_.meta.is_being_deleted()) {
       match_parallelism();
       watch_deadline();
@@ -247,7 +247,7 @@ class Round {
   void match_parallelism() {
     const auto active = static_cast<int64_t>(tally_.active.size());
     const int64_t wanted = wanted_active();
-    if (active > wanted) return erase_active(static_cast<size_t>(active - wanted));
+    if (active > wanted) return send_away(static_cast<size_t>(active - wanted));
     int64_t missing = wanted - active;
     if (waits_for_terminating()) missing -= static_cast<int64_t>(tally_.terminating.size());
     if (missing <= 0) return;
@@ -315,15 +315,29 @@ class Round {
 
   // Those that are furthest from being useful go first.
   void erase_active(size_t count) {
+    for (const JobPod* pod : least_needed(count)) plan_.add(runtime::Delete{ref(*pod)});
+  }
+
+  // A pod that is no longer wanted ends through no fault of its own: it is let go first, so that
+  // its end is not counted as a failure.
+  void send_away(size_t count) {
+    const auto pods = least_needed(count);
+    for (const JobPod* pod : pods) {
+      if (pod->has_tracking_finalizer()) release(plan_, *pod);
+    }
+    if (!pods.empty()) plan_.then();
+    for (const JobPod* pod : pods) plan_.add(runtime::Delete{ref(*pod)});
+  }
+
+  std::vector<const JobPod*> least_needed(size_t count) const {
     auto pods = tally_.active;
     std::ranges::sort(pods, [](const JobPod* a, const JobPod* b) {
       if (a->ready != b->ready) return !a->ready;
       if (a->index() != b->index()) return a->index() > b->index();
       return a->meta.name() > b->meta.name();
     });
-    for (size_t i = 0; i < std::min(count, pods.size()); ++i) {
-      plan_.add(runtime::Delete{ref(*pods[i])});
-    }
+    pods.resize(std::min(count, pods.size()));
+    return pods;
   }
 
   const JobObserved& o_;
