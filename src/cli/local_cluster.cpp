@@ -212,8 +212,9 @@ Task<Result<>> LocalCluster::start() {
                                                  runtime::ManagerOptions{});
   local::add_builtin_controllers(*s.builtin);
   s.run("the built-in controllers", s.builtin->run());
-  s.ours = std::make_unique<runtime::Manager>(s.executor, *s.client, s.clock, s.random,
-                                              runtime::ManagerOptions{});
+  s.ours = std::make_unique<runtime::Manager>(
+      s.executor, *s.client, s.clock, s.random,
+      runtime::ManagerOptions{.events = runtime::EventOptions{}});
   add_controllers(*s.ours, {});
   s.run("the controllers", s.ours->run());
 
