@@ -201,6 +201,7 @@ class JobSetSubject final : public Subject {
   }
 
   std::optional<std::string> check_write(const ApiModel& model, const WriteSeen& write) override {
+    if (auto why = check_bound(write)) return why;
     if (write.kind == kinds::kPod && write.verb == "create") return check_pod(model, *write.after);
     if (!write.who.starts_with("operator")) return std::nullopt;
     if (write.kind == kinds::kJobSet && write.before != nullptr && write.after != nullptr) {
@@ -232,6 +233,24 @@ class JobSetSubject final : public Subject {
   }
 
  private:
+  // A status is written because something else has changed: never more often than that.
+  std::optional<std::string> check_bound(const WriteSeen& write) {
+    constexpr int kOfItself = 4;  // its first status, and what only time brings about
+    const Json& object = write.after != nullptr ? *write.after : *write.before;
+    if (write.kind != kinds::kJobSet) {
+      ++changes_[std::string(string_or(at(object, "metadata", "labels", keys::kJobSetUid)))];
+      return std::nullopt;
+    }
+    const std::string uid(meta_text(object, "uid"));
+    if (!write.who.starts_with("operator")) {
+      ++changes_[uid];
+    } else if (++status_writes_[uid] > changes_[uid] + kOfItself) {
+      return fmt::format("{}: {} writes of its status for {} changes", meta_text(object, "name"),
+                         status_writes_[uid], changes_[uid]);
+    }
+    return std::nullopt;
+  }
+
   template <class Ask>
   static void delete_some_job(const ApiModel& model, Random& random, const Ask& ask) {
     const auto jobs = model.all(kinds::kJob);
@@ -328,6 +347,8 @@ class JobSetSubject final : public Subject {
 
   JobSetCluster cluster_;
   int quiet_steps_ = 0;
+  std::map<std::string, int> changes_;        // of a JobSet's spec and children, by its uid
+  std::map<std::string, int> status_writes_;  // by operators
 };
 
 }  // namespace

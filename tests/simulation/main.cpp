@@ -2,6 +2,7 @@
 //
 //   grapnel-sim --seeds 10000 --jobs 2   seeds 1 to 10000, in two processes
 //   grapnel-sim --seed 4711 --verbose    one schedule, told step by step
+//   grapnel-sim --subject jobset …       another subject than echo
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 
 #include "base/log.h"
 #include "tests/simulation/echo.h"
+#include "tests/simulation/jobset.h"
 #include "tests/simulation/world.h"
 
 using namespace grapnel;
@@ -20,7 +22,14 @@ using namespace grapnel::simulation;
 
 namespace {
 
+std::unique_ptr<Subject> make_subject(std::string_view name) {
+  if (name == "echo") return make_echo_subject();
+  if (name == "jobset") return make_jobset_subject();
+  return nullptr;
+}
+
 struct Arguments {
+  std::string_view subject = "echo";
   uint64_t first = 1;
   uint64_t count = 1;
   uint64_t jobs = 1;
@@ -41,11 +50,13 @@ Arguments parse(int argc, char** argv) {
       out.count = value();
     } else if (i + 1 < argc && name == "--jobs") {
       out.jobs = value();
+    } else if (i + 1 < argc && name == "--subject") {
+      out.subject = argv[++i];
     } else {
       out.valid = false;
     }
   }
-  out.valid = out.valid && out.jobs > 0;
+  out.valid = out.valid && out.jobs > 0 && make_subject(out.subject) != nullptr;
   return out;
 }
 
@@ -58,7 +69,7 @@ bool run(const Arguments& arguments, uint64_t job) {
   size_t crashes = 0;
   uint64_t digest = 0;
   for (uint64_t i = job; i < arguments.count; i += arguments.jobs) {
-    const auto subject = make_echo_subject();
+    const auto subject = make_subject(arguments.subject);
     const Report report = World(arguments.first + i, *subject, arguments.verbose).run();
     ++schedules;
     writes += report.writes;
@@ -96,7 +107,8 @@ int main(int argc, char** argv) {
   const Arguments arguments = parse(argc, argv);
   if (!arguments.valid) {
     fmt::print(stderr,
-               "usage: grapnel-sim [--seed FIRST] [--seeds COUNT] [--jobs N] [--verbose]\n");
+               "usage: grapnel-sim [--subject echo|jobset] [--seed FIRST] [--seeds COUNT] "
+               "[--jobs N] [--verbose]\n");
     return 2;
   }
   // Beyond the highest level: a schedule is full of failures that are meant.

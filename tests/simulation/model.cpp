@@ -359,8 +359,8 @@ bool ApiModel::collect_in_foreground(const ModelKind& kind, const kube::Key& key
   if (has_dependents) return false;
   Json after = *find(kind.kind, key);
   auto& finalizers = metadata_of(after)["finalizers"].get_array();
-  finalizers.erase(std::ranges::find_if(
-      finalizers, [](const Json& f) { return string_or(&f) == kForeground; }));
+  finalizers.erase(
+      std::ranges::find_if(finalizers, [](const Json& f) { return string_or(&f) == kForeground; }));
   store({&kind, key, ""}, std::move(after), "gc");
   return true;
 }
