@@ -6,8 +6,11 @@ import tempfile
 import time
 
 import pytest
+import yaml
 
 from .grapnel import Grapnel
+
+NAMESPACE = "grapnel-system"
 
 
 def experiment(name: str, namespace: str) -> dict:
@@ -26,17 +29,23 @@ def experiment(name: str, namespace: str) -> dict:
 
 @pytest.fixture(scope="module")
 def operator(control_plane):
-    """Our operator at work on the shared cluster, with our kinds installed."""
+    """Our operator at work on the shared cluster, with what `grapnel install` gives it and no more."""
     with tempfile.TemporaryDirectory() as folder:
         program = Grapnel(pathlib.Path(folder))
-        crds = program("crds")
-        assert crds.returncode == 0, crds.stderr
-        control_plane.kubectl("apply", "-f", "-", input=crds.stdout)
+        printed = program("install", "--print", "--no-webhooks", "--namespace", NAMESPACE)
+        assert printed.returncode == 0, printed.stderr
+        # There is no kubelet: the operator runs beside the cluster.
+        objects = [o for o in yaml.safe_load_all(printed.stdout) if o["kind"] != "Deployment"]
+        control_plane.kubectl("apply", "--server-side", "-f", "-", input=yaml.safe_dump_all(objects))
         for name in ("experiments.grapnel.dev", "jobsets.jobset.x-k8s.io"):
             control_plane.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=30s")
         log = pathlib.Path(folder) / "operator.log"
-        process = program.start("operator", "--kubeconfig", control_plane.kubeconfig,
-                                "--leader-elect-namespace", "default", log=log)
+        account = control_plane.kubeconfig_for(f"system:serviceaccount:{NAMESPACE}:grapnel",
+                                               ["system:serviceaccounts"])
+        process = program.start("operator", "--kubeconfig", account,
+                                "--leader-elect-namespace", NAMESPACE,
+                                "--metrics-addr", "127.0.0.1:0", "--health-addr", "127.0.0.1:0",
+                                log=log)
         yield process
         process.terminate()
         try:
