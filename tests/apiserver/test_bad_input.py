@@ -76,6 +76,7 @@ def test_json_that_is_none(ask, body):
     b"", MAGIC, MAGIC + b"\xff" * 20, b"k9s\x00abc", MAGIC + b"\x0a\xff\xff\xff\xff\x0f",
     MAGIC + b"\x0a\x0c\x0a\x02v1\x12\x06Secret\x12\x02\x0a\x00",
     MAGIC + b"\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x80\x80\x80\x80\x08",
+    MAGIC + b"\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x05\x0a\x03\x0a\x01\xf1",  # a name of no UTF-8
     MAGIC + os.urandom(4096), b"\x00" * 100,
 ])
 def test_protobuf_that_is_none(ask, body):

@@ -1,5 +1,6 @@
 #include "local/apiserver/types/protobuf.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/strings.h"
@@ -239,6 +240,44 @@ Result<> add_fields(const TypeInfo& type, std::string_view bytes, JsonObject& ou
   return {};
 }
 
+// Well-formed, shortest form, no surrogates: what JSON can hold.
+bool is_utf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    size_t length = 1;
+    if (first >= 0xf0) {
+      length = 4;
+    } else if (first >= 0xe0) {
+      length = 3;
+    } else if (first >= 0x80) {
+      length = 2;
+    }
+    if (length > text.size() - i || (first >= 0x80 && first < 0xc2) || first > 0xf4) return false;
+    for (size_t k = 1; k < length; ++k) {
+      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return false;
+    }
+    const unsigned char second = length > 1 ? static_cast<unsigned char>(text[i + 1]) : 0;
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) {
+      return false;
+    }
+    i += length;
+  }
+  return true;
+}
+
+// An object with other bytes in it could be stored, and never be read again.
+bool is_text(const Json& value) {
+  if (value.is_string()) return is_utf8(string_or(&value));
+  if (const JsonArray* array = value.if_array()) {
+    return std::all_of(array->begin(), array->end(), is_text);
+  }
+  const JsonObject* object = value.if_object();
+  return object == nullptr || std::all_of(object->begin(), object->end(), [](const auto& entry) {
+           return is_utf8(entry.key()) && is_text(entry.value());
+         });
+}
+
 Result<Json> message(const TypeInfo& type, std::string_view bytes, int depth) {
   JsonObject out;
   if (auto done = add_fields(type, bytes, out, depth); !done) return fail(done.error());
@@ -283,6 +322,7 @@ Result<Json> decode_protobuf(std::string_view body) {
   JsonObject& fields = object->as_object();
   fields["apiVersion"] = api_version;
   fields["kind"] = kind;
+  if (!is_text(*object)) return fail(Reason::kDecode, "a string field contains invalid UTF-8");
   return object;
 }
 
