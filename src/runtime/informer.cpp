@@ -184,9 +184,9 @@ Task<WatcherStep> InformerBase::watch(OpenWatch ask) {
     co_return next;
   }
   const auto doubt = *std::exchange(doubt_, std::nullopt);
-  log_warning("a change that must have happened does not show",
-              {{"kind", kind().kind},
-               {"then", doubt == CacheBase::Doubt::kContents ? "list again" : "watch again"}});
+  log_info("the cache may be behind",
+           {{"kind", kind().kind},
+            {"then", doubt == CacheBase::Doubt::kContents ? "list again" : "watch again"}});
   co_return take(Doubted{doubt == CacheBase::Doubt::kContents});
 }
 

@@ -13,7 +13,7 @@ constexpr Duration kShortestGoodWatch = seconds(1);
 constexpr Duration kShortestTimeout = minutes(5);
 // A frozen server keeps its end of the connection open. Bookmarks come about once a minute, and
 // opening a watch again from where we are costs one request.
-constexpr Duration kLongestSilence = seconds(150);
+constexpr Duration kLongestSilence = seconds(90);
 // A server that does not know sendInitialEvents may ignore it and never say where they end.
 constexpr Duration kInitialEventsSilence = seconds(30);
 // How long a failing watch is tried again before we doubt the version it starts from.

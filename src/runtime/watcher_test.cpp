@@ -257,7 +257,7 @@ const std::vector<Row> kRows = {
      "begin list(v= limit=500)",
      {{0, ListPageDone{"7", ""}, "finish synced advance watch(v=7)"},
       {1, WatchOpened{}, "on"},
-      {150001, Silence{}, "watch(v=7)"}},
+      {90001, Silence{}, "watch(v=7)"}},
      "7"},
     {"AnEventWithoutAVersionIsAppliedAndDoesNotAdvance",
      kLists,
@@ -350,7 +350,7 @@ TEST(Watcher, JitterSpreadsWaitsAndTimeouts) {
   step(state, TimerDone{}, {});
   const auto watch = step(state, ListPageDone{"1", ""}, {.random = 0.999});
   EXPECT_EQ(std::get<OpenWatch>(watch.next).timeout, seconds(599));
-  EXPECT_EQ(std::get<OpenWatch>(watch.next).silence, seconds(150));
+  EXPECT_EQ(std::get<OpenWatch>(watch.next).silence, seconds(90));
 }
 
 TEST(Watcher, TroubleIsRememberedUntilSomethingWorks) {

@@ -118,9 +118,11 @@ class Echoes:
         del self.wanted[name]
 
     def change(self, name, replicas, value):
-        _, echo = self._cluster.request("GET", self.path(name))
-        echo["spec"] = {"replicas": replicas, "value": value}
-        self._must("PUT", self.path(name), echo)
+        def done():
+            _, echo = self._cluster.request("GET", self.path(name), timeout=5)
+            echo["spec"] = {"replicas": replicas, "value": value}
+            return self._cluster.request("PUT", self.path(name), echo, timeout=5)[0] == 200
+        wait_for(done, what=f"the change of {name}")
         self.wanted[name] = (replicas, value)
 
     def _must(self, method, path, body=None):
