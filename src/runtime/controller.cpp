@@ -9,7 +9,8 @@
 namespace grapnel::runtime {
 namespace {
 
-constexpr Duration kAfterRefusal = seconds(1);
+constexpr Duration kAfterRefusal = seconds(1);  // doubled each time
+constexpr int kMostDoublings = 9;
 
 std::string_view event_reason(std::string_view what) {
   if (what.starts_with("create")) return "FailedCreate";
@@ -191,7 +192,9 @@ Task<Controller::End> Controller::handle_failure(const kube::Key& key, const Out
   const Outcome::Failed& failed = decisive(outcome);
   if (is_refusal(failed.error)) {
     co_await report_refusal(key, failed);
-    queue_.retry(lane_, key, std::max(kAfterRefusal, longest_retry_after(outcome)));
+    const int doublings = std::min(queue_.failures(lane_, key), kMostDoublings);
+    queue_.retry(lane_, key,
+                 std::max(kAfterRefusal * (1 << doublings), longest_retry_after(outcome)));
     co_return End::kRefused;
   }
   queue_.retry(lane_, key, longest_retry_after(outcome));

@@ -238,7 +238,7 @@ TEST_F(ControllerTest, ARefusalDoesNotLoopHot) {
   while (loop.clock.instant() - start < minutes(10)) {
     if (!turn()) loop.clock.advance(milliseconds(100));
   }
-  EXPECT_LE(server->asked.size(), 25U);
+  EXPECT_LE(server->asked.size(), 10U);
 }
 
 TEST_F(ControllerTest, AnObjectThatIsGoneIsForgotten) {

@@ -195,6 +195,7 @@ Task<LeaseInput> Lease::read() {
 
 Task<LeaseInput> Lease::write(LeaseRecord record) {
   const Instant sent = clock_.instant();
+  may_be_ours_ = true;
   const bool fresh = record.version.empty();
   Json object = to_json(record, state_.options);
   // As a patch with a version: what others have put on the object stays.
@@ -208,10 +209,11 @@ Task<LeaseInput> Lease::write(LeaseRecord record) {
 }
 
 Task<> Lease::release() {
-  if (!state_.leading) co_return;
-  state_.leading = state_.current = false;
+  if (!may_be_ours_) co_return;
+  const bool led = std::exchange(state_.leading, false);
+  state_.current = false;
   co_await with_deadline(clock_, clock_.instant() + kReleaseTimeout, try_release());
-  if (on_change_) on_change_(false);
+  if (led && on_change_) on_change_(false);
 }
 
 Task<> Lease::try_release() {

@@ -126,6 +126,7 @@ class Lease {
   Clock& clock_;
   Random& random_;
   LeaseState state_;
+  bool may_be_ours_ = false;  // a write was sent, whatever became of it
   std::function<void(bool)> on_change_;
 };
 

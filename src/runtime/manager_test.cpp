@@ -157,6 +157,22 @@ TEST_F(ManagerTest, WorksOnlyAsTheLeaderAndGivesTheLeaseBackLast) {
   EXPECT_THAT(server->asked.back(), HasSubstr(R"("holderIdentity":"")"));
 }
 
+TEST_F(ManagerTest, AStopWhileTheLeaseIsBeingWonGivesItBackToo) {
+  server->answer(list_of(object("a", 1)));
+  server->answer({.end = End::kSilent});
+  server->answer(lease_of("", 2));
+  server->answer(lease_of("me", 3));  // nobody will read this
+  start(kLeaseOptions);
+  ASSERT_TRUE(loop.run_until([&] { return asked("PATCH"); }, seconds(5)));
+  EXPECT_FALSE(manager->lease()->leading());
+  server->answer(lease_of("me", 3));
+  server->answer(lease_of("", 4));
+  manager->stop();
+  ASSERT_TRUE(end());
+  EXPECT_THAT(server->asked.back(), HasSubstr(R"("holderIdentity":"")"));
+  EXPECT_TRUE(planned.empty());
+}
+
 TEST_F(ManagerTest, ANewLeaderReadsWhatTheFormerOneWroteBeforeItPlans) {
   creates = false;
   server->answer(list_of(object("a", 1)));

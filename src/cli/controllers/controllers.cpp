@@ -140,11 +140,13 @@ void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets,
     return std::vector{jobset_index(pod.meta, pod.meta.labels.get(experiment::kExperimentLabel))};
   });
 
-  auto plan = [&](const kube::Key& key, Time now, const runtime::Refusal*) -> std::optional<Plan> {
+  auto plan = [&](const kube::Key& key, Time now,
+                  const runtime::Refusal* refused) -> std::optional<Plan> {
     const auto experiment = experiments.cache().get(key);
     if (!experiment) return std::nullopt;
     const auto child = jobsets.cache().get(key);
-    experiment::Observed observed{.experiment = *experiment, .child = child.get()};
+    experiment::Observed observed{
+        .experiment = *experiment, .child = child.get(), .refused = refused};
     const auto named = pods.cache().indexed("experiment", jobset_index(experiment->meta, key.name));
     for (const auto& pod : named) observed.pods.push_back(pod.get());
     return experiment::plan(observed, now);

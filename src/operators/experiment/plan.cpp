@@ -81,6 +81,23 @@ void follow(const Observed& o, ExperimentStatus& status, Time now) {
   }
 }
 
+// The server will not have it, until somebody changes a quota or a rule: then it is tried again.
+void wait_for_leave(const Observed& o, Plan& plan, ExperimentStatus& status) {
+  status.phase = Phase::Pending;
+  status.reason = "Refused";
+  status.message = fmt::format("{}: {}", o.refused->what, o.refused->error.message);
+  plan.emit(ref(o.experiment), Event::Type::kWarning, "FailedCreate", status.message);
+}
+
+void create(const Compiled& compiled, const Observed& o, Plan& plan, ExperimentStatus& status) {
+  plan.add(runtime::Create{compiled.kind, compiled.object});
+  status.child = api::ChildReference{compiled.kind->api_version(), std::string(compiled.kind->kind),
+                                     o.experiment.meta.name()};
+  status.phase = Phase::Pending;
+  status.reason = "Created";
+  status.message = "waiting for its processes to be created";
+}
+
 void announce(const Observed& o, const ExperimentStatus& status, Plan& plan) {
   if (status.phase == o.experiment.status.phase || !status.phase) return;
   const auto type = status.phase == Phase::Failed ? Event::Type::kWarning : Event::Type::kNormal;
@@ -117,16 +134,13 @@ Plan plan(const Observed& o, Time now) {
     } else if (status.child) {
       end(status, Phase::Failed, "ChildDeleted",
           fmt::format("its {} was deleted", status.child->kind), now);
+    } else if (o.refused != nullptr) {
+      wait_for_leave(o, plan, status);
     } else {
-      plan.add(runtime::Create{compiled->kind, compiled->object});
-      status.child = api::ChildReference{compiled->kind->api_version(),
-                                         std::string(compiled->kind->kind), experiment.meta.name()};
-      status.phase = Phase::Pending;
-      status.reason = "Created";
-      status.message = "waiting for its processes to be created";
+      create(*compiled, o, plan, status);
     }
   }
-  announce(o, status, plan);
+  if (o.refused == nullptr) announce(o, status, plan);
   plan.set_status(ref(experiment), api::encode(experiment.status), api::encode(status));
   return plan;
 }

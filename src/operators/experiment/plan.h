@@ -17,8 +17,9 @@ inline constexpr std::string_view kRankLabel = "batch.kubernetes.io/job-completi
 
 struct Observed {
   const api::Experiment& experiment;
-  const api::JobSet* child = nullptr;  // of the experiment's name, whoever owns it
-  std::vector<const api::Pod*> pods;   // labelled with the experiment's name
+  const api::JobSet* child = nullptr;         // of the experiment's name, whoever owns it
+  std::vector<const api::Pod*> pods;          // labelled with the experiment's name
+  const runtime::Refusal* refused = nullptr;  // what the server answered to the last plan
 };
 
 runtime::Plan plan(const Observed& observed, Time now);

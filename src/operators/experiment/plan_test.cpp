@@ -26,6 +26,7 @@ struct Case {
   std::string child_owner = "u-e";  // uid of its controller
   bool child_suspended = false;
   std::vector<std::string> pods;  // status of each; "deleting" in it: deletion was asked for
+  std::string refused = "";       // what the server said to the last plan
   // Expected.
   std::vector<std::string> writes;
   std::string phase;
@@ -71,6 +72,9 @@ TEST_P(ExperimentPlan, Answers) {
     observed.pods.push_back(&pods.back());
   }
 
+  const runtime::Refusal refusal{.what = "create JobSet ns/e", .error = {.message = c.refused}};
+  if (!c.refused.empty()) observed.refused = &refusal;
+
   const runtime::Plan p = plan(observed, kNow);
 
   std::vector<std::string> writes;
@@ -90,6 +94,11 @@ TEST_P(ExperimentPlan, Answers) {
   }
   EXPECT_EQ(string_or(at(after, "phase")), c.phase);
   EXPECT_EQ(string_or(at(after, "message")), c.message);
+  if (!c.refused.empty()) {
+    EXPECT_EQ(at(after, "child"), nullptr) << "it was never made";
+    ASSERT_EQ(p.events.size(), 1U);
+    EXPECT_EQ(p.events[0].reason, "FailedCreate");
+  }
   EXPECT_EQ(int_or(at(after, "exitCode"), -1), c.exit_code);
 }
 
@@ -103,6 +112,11 @@ INSTANTIATE_TEST_SUITE_P(
              .writes = {"create JobSet ns/e\n"},
              .phase = "Pending",
              .message = "waiting for its processes to be created"},
+        Case{.name = "SaysThatItMayNotBeCreatedAndForgetsNoChild",
+             .status = "{}",
+             .refused = "exceeded quota: jobs",
+             .phase = "Pending",
+             .message = "create JobSet ns/e: exceeded quota: jobs"},
         Case{.name = "RefusesAnInvalidSpecForGood",
              .spec_patch = R"({"types":{"Worker":{}}})",
              .status = "{}",
