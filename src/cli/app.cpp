@@ -24,6 +24,9 @@ struct Invocation {
   Output output = Output::kTable;
   ManifestOptions manifest;
   ClusterOptions cluster;
+  Target target;
+  ExperimentOptions experiment;
+  LogsOptions logs;
   OperatorOptions op;
   InstallOptions install;
   LogFormat log_format = LogFormat::kAuto;
@@ -74,6 +77,63 @@ void add_manifest_commands(CLI::App& app, Invocation& i) {
       [&i] { i.command = [&i] { return run({.manifest = i.manifest, .cluster = i.cluster}); }; });
 }
 
+void add_target(CLI::App* command, Target& target) {
+  command->add_option("--kubeconfig", target.kubeconfig, "Kubeconfig of the cluster");
+  command->add_option("--context", target.context, "Context of the kubeconfig");
+  command->add_option("--cluster", target.cluster, "A laptop cluster by its name");
+}
+
+CLI::App* add_experiment_command(CLI::App& app, const std::string& name, const std::string& help,
+                                 ExperimentOptions& options) {
+  auto* command = app.add_subcommand(name, help);
+  add_target(command, options.target);
+  command->add_option("-n,--namespace", options.target.ns, "Its namespace");
+  command->add_option("name", options.name, "The experiment")->required();
+  return command;
+}
+
+void add_experiment_commands(CLI::App& app, Invocation& i) {
+  auto* submit_command =
+      app.add_subcommand("submit", "Run a manifest on a cluster; prints its name");
+  add_target(submit_command, i.target);
+  add_manifest(submit_command, i.manifest);
+  submit_command->callback([&i, submit_command] {
+    if (submit_command->count("--namespace") > 0) i.target.ns = i.manifest.ns;
+    i.command = [&i] { return submit(i.manifest, i.target); };
+  });
+
+  auto* list_command = app.add_subcommand("list", "Show the experiments");
+  add_target(list_command, i.experiment.target);
+  list_command->add_option("-n,--namespace", i.experiment.target.ns, "Their namespace");
+  list_command->add_flag("-A,--all-namespaces", i.experiment.all_namespaces, "Of all namespaces");
+  add_output(list_command, i.experiment.output);
+  list_command->callback([&i] { i.command = [&i] { return list_experiments(i.experiment); }; });
+
+  add_experiment_command(app, "cancel", "End an experiment; it stays as Cancelled", i.experiment)
+      ->callback([&i] { i.command = [&i] { return cancel(i.experiment); }; });
+  add_experiment_command(app, "delete", "End an experiment and forget it", i.experiment)
+      ->callback([&i] { i.command = [&i] { return remove_experiment(i.experiment); }; });
+  add_experiment_command(app, "retry", "Run an experiment once more, under a new name",
+                         i.experiment)
+      ->callback([&i] { i.command = [&i] { return retry(i.experiment); }; });
+}
+
+void add_logs_command(CLI::App& app, Invocation& i) {
+  auto* command = app.add_subcommand("logs", "Print what the processes of an experiment wrote");
+  auto& o = i.logs;
+  add_target(command, o.target);
+  command->add_option("-n,--namespace", o.target.ns, "Its namespace");
+  command->add_option("name", o.name, "The experiment")->required();
+  command->add_flag("-f,--follow", o.follow, "Go on until it has ended");
+  command->add_flag("--previous", o.previous, "Of the containers before their last restart");
+  command->add_option("--role", o.role, "Only of this component");
+  command->add_option("--rank", o.rank, "Only of this rank");
+  command->add_option("--since", o.since, "Only what is newer: 30s, 5m, 2h");
+  command->add_option("--tail", o.tail, "Only the last lines of each process");
+  command->add_option("--grep", o.grep, "Only lines that match this regular expression");
+  command->callback([&i] { i.command = [&i] { return logs(i.logs); }; });
+}
+
 void add_cluster_commands(CLI::App& app, Invocation& i) {
   auto* up_command = app.add_subcommand("up", "Start the laptop cluster");
   add_cluster_name(up_command, i.cluster, "--name");
@@ -87,11 +147,25 @@ void add_cluster_commands(CLI::App& app, Invocation& i) {
   add_cluster_name(down_command, i.cluster, "--name");
   down_command->callback([&i] { i.command = [&i] { return down(i.cluster); }; });
 
-  auto* status_command = app.add_subcommand("status", "Show the laptop cluster");
-  add_cluster_name(status_command, i.cluster, "--name");
+  auto* status_command = app.add_subcommand(
+      "status", "Show an experiment and all that was made for it, or the laptop cluster");
+  status_command->add_option("experiment", i.experiment.name, "None: the laptop cluster");
+  status_command->add_option("--kubeconfig", i.experiment.target.kubeconfig,
+                             "Kubeconfig of the cluster");
+  status_command->add_option("--context", i.experiment.target.context, "Context of the kubeconfig");
+  status_command->add_option("--cluster,--name", i.experiment.target.cluster,
+                             "A laptop cluster by its name");
+  status_command->add_option("-n,--namespace", i.experiment.target.ns, "Its namespace");
+  status_command->add_flag("-w,--watch", i.experiment.watch, "Go on until it has ended");
   add_output(status_command, i.output);
-  status_command->callback(
-      [&i] { i.command = [&i] { return cluster_status(i.cluster, i.output); }; });
+  status_command->callback([&i] {
+    i.experiment.output = i.output;
+    if (!i.experiment.target.cluster.empty()) i.cluster.name = i.experiment.target.cluster;
+    i.command = [&i] {
+      return i.experiment.name.empty() ? cluster_status(i.cluster, i.output)
+                                       : experiment_status(i.experiment);
+    };
+  });
 
   auto* env_command = app.add_subcommand("env", "Print the KUBECONFIG of the laptop cluster");
   add_cluster_name(env_command, i.cluster, "--name");
@@ -151,6 +225,8 @@ int main(int argc, char** argv) {
   add_output(version_command, i.output);
   version_command->callback([&i] { i.command = [&i] { return version(i.output); }; });
   add_manifest_commands(app, i);
+  add_experiment_commands(app, i);
+  add_logs_command(app, i);
   add_cluster_commands(app, i);
   add_operator_command(app, i);
   add_install_command(app, i);

@@ -21,6 +21,13 @@ int down(const ClusterOptions& options);
 int cluster_status(const ClusterOptions& options, Output output);
 int print_env(const ClusterOptions& options);
 int run(const RunOptions& options);
+int submit(const ManifestOptions& manifest, const Target& target);
+int list_experiments(const ExperimentOptions& options);
+int experiment_status(const ExperimentOptions& options);
+int logs(const LogsOptions& options);
+int cancel(const ExperimentOptions& options);
+int remove_experiment(const ExperimentOptions& options);
+int retry(const ExperimentOptions& options);
 int run_operator(const OperatorOptions& options);
 int install(const InstallOptions& options);
 

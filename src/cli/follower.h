@@ -11,40 +11,42 @@
 #include "base/async.h"
 #include "base/random.h"
 #include "cli/log_printer.h"
+#include "cli/log_source.h"
 #include "kube/client.h"
 #include "runtime/informer.h"
 
 namespace grapnel::cli {
 
+struct FollowOptions {
+  LogFilter filter = {};
+  kube::LogOptions logs = {};
+};
+
 class Follower {
  public:
   Follower(Executor executor, kube::Client& client, Clock& clock, kube::Key experiment,
-           LogPrinter& printer, LogPrinter& notes);
+           FollowOptions options, LogPrinter& printer, LogPrinter& notes);
 
   // Until the experiment has ended and its logs are printed; its last status. nullopt: it was
   // deleted.
   Task<std::optional<api::ExperimentStatus>> run();
 
  private:
-  struct Source {
-    std::string name;  // worker-0
-    int rank = 0;
-    Spawned reader;
-  };
   void on_experiment(const api::Experiment* after);
   void on_pod(const api::Pod* after);
-  Task<> print_logs(kube::Key pod, std::string name, int rank);
+  Task<> print_logs(kube::Key pod, LogSource source);
 
   Executor executor_;
   kube::Client& client_;
   Clock& clock_;
   kube::Key key_;
+  FollowOptions options_;
   LogPrinter& printer_;
   LogPrinter& notes_;
   Random random_;
   runtime::Informer<api::Experiment> experiments_;
   runtime::Informer<api::Pod> pods_;
-  std::map<std::string, Source> sources_;  // by pod uid
+  std::map<std::string, Spawned> readers_;  // by pod uid
   std::optional<api::ExperimentStatus> last_;
   std::string said_;
   bool gone_ = false;

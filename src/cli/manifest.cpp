@@ -8,14 +8,13 @@
 #include "api/schema.h"
 #include "base/strings.h"
 #include "cli/paths.h"
-#include "http/certificates.h"
+#include "cli/submission.h"
 
 namespace grapnel::cli {
 namespace {
 
-// "My Manifest.yaml" → "my-manifest"; never empty, never longer than leaves room for an ending.
+// "My Manifest.yaml" → "my-manifest"; never empty.
 std::string stem_of(const std::string& file) {
-  constexpr size_t kLongest = 30;
   std::string stem;
   for (const char c : to_lower(std::filesystem::path(file).stem().string())) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -25,8 +24,6 @@ std::string stem_of(const std::string& file) {
       stem += '-';
     }
   }
-  stem = stem.substr(0, kLongest);
-  while (!stem.empty() && stem.back() == '-') stem.pop_back();
   if (stem.empty() || (stem[0] >= '0' && stem[0] <= '9')) stem = "experiment";
   return stem;
 }
@@ -52,9 +49,7 @@ Result<std::string> experiment_name(const experiment::Manifest& manifest,
     }
     return given;
   }
-  const auto ending = http::random_token(2);
-  if (!ending) return fail(ending.error());
-  return fmt::format("{}-{}", stem_of(options.file), *ending);
+  return name_with_ending(stem_of(options.file));
 }
 
 std::vector<Json> crds() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ struct Target {
   std::string kubeconfig;
   std::string context;
   std::string ns;
-  std::string cluster = "default";  // the laptop cluster's name, where no kubeconfig is given
+  std::string cluster;  // a laptop cluster's name
 };
 
 struct ClusterOptions {
@@ -29,6 +30,26 @@ struct ManifestOptions {
   std::string name;  // "": the manifest's, or one made from the file's
   std::string ns = "default";
   Output output = Output::kYaml;
+};
+
+struct ExperimentOptions {
+  Target target;
+  std::string name;
+  Output output = Output::kTable;
+  bool all_namespaces = false;
+  bool watch = false;
+};
+
+struct LogsOptions {
+  Target target;
+  std::string name;
+  bool follow = false;
+  bool previous = false;
+  std::string role;
+  std::optional<int> rank;
+  std::string since;  // "5m"
+  std::optional<int64_t> tail;
+  std::string grep;
 };
 
 struct RunOptions {

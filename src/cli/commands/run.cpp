@@ -1,7 +1,6 @@
 // grapnel run: a manifest on this machine, followed to its end.
 #include <unistd.h>
 
-#include <filesystem>
 #include <iostream>
 
 #include "cli/background.h"
@@ -9,8 +8,8 @@
 #include "cli/follower.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
+#include "cli/submission.h"
 #include "kube/connect.h"
-#include "operators/experiment/pod_template.h"
 
 namespace grapnel::cli {
 namespace {
@@ -47,17 +46,15 @@ Task<int> submit_and_follow(Executor executor, const ClusterPaths& paths, std::s
   auto connection = kube::connect(executor, {.kubeconfig = paths.kubeconfig().string()}, {});
   if (!connection) co_return report(connection.error(), kFailed);
   auto& client = *connection->client;
-  Json experiment = experiment::experiment_of(manifest, name, ns);
-  experiment.at("metadata").as_object()["annotations"] =
-      JsonObject{{experiment::kWorkDirectoryAnnotation, std::filesystem::current_path().string()}};
-  const auto created = co_await client.create(kube::kinds::kExperiment, std::move(experiment));
+  const auto created =
+      co_await submit_manifest(client, manifest, {.name = name, .ns = ns, .is_laptop = true});
   if (!created) co_return report(created.error(), kFailed);
 
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
   LogPrinter printer(stdout, terminal);
   LogPrinter notes(stderr, ::isatty(STDERR_FILENO) == 1);
   const kube::Key key{Interned(ns), name};
-  Follower follower(executor, client, system_clock(), key, printer, notes);
+  Follower follower(executor, client, system_clock(), key, {}, printer, notes);
   std::optional<api::ExperimentStatus> last;
   auto follow =
       spawn(executor, [](Follower& f, std::optional<api::ExperimentStatus>& out) -> Task<> {
@@ -68,7 +65,7 @@ Task<int> submit_and_follow(Executor executor, const ClusterPaths& paths, std::s
   interrupt.cancel();
   co_await interrupt.join();
   if (interrupts.count() > 1) {
-    notes.note(fmt::format("{} goes on; `grapnel status` shows the cluster", name));
+    notes.note(fmt::format("{0} goes on; `grapnel status {0}` shows it", name));
     co_return kCancelled;
   }
   if (!last) {

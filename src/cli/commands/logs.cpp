@@ -1,0 +1,107 @@
+// grapnel logs: what the processes of an experiment wrote, together.
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/follower.h"
+#include "cli/loop.h"
+#include "cli/manifest.h"
+#include "cli/merged_logs.h"
+#include "cli/target.h"
+#include "kube/kind.h"
+
+namespace grapnel::cli {
+namespace {
+
+struct Wish {
+  LogFilter filter;
+  kube::LogOptions logs;
+};
+
+Result<Wish> wish_of(const LogsOptions& options) {
+  Wish wish{.filter = {.role = options.role, .rank = options.rank},
+            .logs = {.previous = options.previous, .tail_lines = options.tail}};
+  if (!options.since.empty()) {
+    wish.logs.since = parse_go_duration(options.since);
+    if (!wish.logs.since || *wish.logs.since <= Duration{0}) {
+      return fail(Reason::kUsage, "--since: '{}' is no length of time such as 30s, 5m or 2h",
+                  options.since);
+    }
+  }
+  if (!options.grep.empty()) {
+    auto pattern = Pattern::compile(options.grep);
+    if (!pattern) return fail(Reason::kUsage, "--grep: {}", pattern.error().message);
+    wish.filter.pattern = std::move(*pattern);
+  }
+  return wish;
+}
+
+Task<Result<std::vector<api::Pod>>> pods_to_read(kube::Client& client, kube::Key key,
+                                                 const LogFilter& filter) {
+  const auto list = co_await client.list(kube::kinds::kPod, pods_of(key));
+  if (!list) co_return fail(list.error());
+  std::vector<api::Pod> pods;
+  for (const Json& item : list->at("items").as_array()) {
+    auto pod = api::decode_pod(item, {});
+    if (pod && has_started(*pod) && filter.takes(*pod)) pods.push_back(std::move(*pod));
+  }
+  co_return pods;
+}
+
+Task<int> print_once(kube::Client& client, kube::Key key, Wish wish, LogPrinter& printer,
+                     LogPrinter& notes) {
+  const auto found =
+      co_await client.get(kube::kinds::kExperiment, {.ns = key.ns.str(), .name = key.name});
+  if (!found) co_return report(found.error(), kFailed);
+  const auto pods = co_await pods_to_read(client, key, wish.filter);
+  if (!pods) co_return report(pods.error(), kFailed);
+  MergedLogs merged;
+  wish.logs.timestamps = true;
+  for (const api::Pod& pod : *pods) {
+    const auto source = source_of(pod);
+    auto stream =
+        co_await client.logs({.ns = pod.meta.key.ns.str(), .name = pod.meta.name()}, wish.logs);
+    if (stream) {
+      merged.add(source, std::move(*stream));
+    } else {
+      notes.note(fmt::format("no logs of {}: {}", source.name, stream.error().message));
+    }
+  }
+  if (pods->empty()) notes.note("none of its processes has started");
+  for (;;) {
+    const auto line = co_await merged.next();
+    if (!line) co_return report(line.error(), kFailed);
+    if (!*line) co_return kOk;
+    const auto& [source, text] = **line;
+    if (wish.filter.takes_line(text)) printer.line(source.name, source.rank, text);
+  }
+}
+
+Task<int> print(Executor executor, LogsOptions options, Wish wish) {
+  auto to = connect_to(executor, options.target);
+  if (!to) co_return report(to.error(), kUsage);
+  LogPrinter printer(stdout, ::isatty(STDOUT_FILENO) == 1);
+  LogPrinter notes(stderr, ::isatty(STDERR_FILENO) == 1);
+  const kube::Key key{Interned(to->ns), options.name};
+  if (!options.follow) {
+    co_return co_await print_once(*to->client, key, std::move(wish), printer, notes);
+  }
+  const auto found =
+      co_await to->client->get(kube::kinds::kExperiment, {.ns = to->ns, .name = options.name});
+  if (!found) co_return report(found.error(), kFailed);
+  Follower follower(executor, *to->client, system_clock(), key,
+                    {.filter = wish.filter, .logs = wish.logs}, printer, notes);
+  co_await follower.run();
+  co_return kOk;
+}
+
+}  // namespace
+
+int logs(const LogsOptions& options) {
+  auto wish = wish_of(options);
+  if (!wish) return report(wish.error(), kUsage);
+  return run_loop([&](Executor executor) { return print(executor, options, *wish); });
+}
+
+}  // namespace grapnel::cli

@@ -1,0 +1,52 @@
+#include "cli/merged_logs.h"
+
+namespace grapnel::cli {
+namespace {
+
+// Times of one form compare as texts do up to their fraction, whose trailing zeros Go leaves out:
+// "…:05.1Z" is before "…:05.12Z" although 'Z' comes after '2'.
+std::string_view comparable(std::string_view line) {
+  const auto time = line.substr(0, line.find(' '));
+  return time.ends_with('Z') ? time.substr(0, time.size() - 1) : time;
+}
+
+}  // namespace
+
+void MergedLogs::add(LogSource source, std::unique_ptr<http::BodyStream> stream) {
+  inputs_.push_back({.source = std::move(source), .stream = std::move(stream)});
+}
+
+Task<Result<>> MergedLogs::fill(Input& input) {
+  while (!input.line && !input.over) {
+    const size_t end = input.rest.find('\n');
+    if (end != std::string::npos) {
+      input.line = input.rest.substr(0, end);
+      input.rest.erase(0, end + 1);
+      break;
+    }
+    auto piece = co_await input.stream->read();
+    if (!piece) co_return fail(std::move(piece.error()));
+    if (piece->empty()) {
+      input.over = true;
+      if (!input.rest.empty()) input.line = std::exchange(input.rest, "");
+    }
+    input.rest += *piece;
+  }
+  co_return Result<>{};
+}
+
+Task<Result<std::optional<MergedLogs::Line>>> MergedLogs::next() {
+  Input* oldest = nullptr;
+  for (Input& input : inputs_) {
+    auto filled = co_await fill(input);
+    if (!filled) co_return fail(std::move(filled.error()));
+    if (!input.line) continue;
+    if (oldest == nullptr || comparable(*input.line) < comparable(*oldest->line)) oldest = &input;
+  }
+  if (oldest == nullptr) co_return std::optional<Line>();
+  const std::string line = *std::exchange(oldest->line, std::nullopt);
+  const size_t space = line.find(' ');
+  co_return Line{oldest->source, space == std::string::npos ? line : line.substr(space + 1)};
+}
+
+}  // namespace grapnel::cli
