@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "http/server.h"
+#include "local/apiserver/exec_stream.h"
 #include "local/apiserver/reply.h"
 #include "local/apiserver/subresources.h"
 
@@ -63,6 +64,10 @@ Task<> serve_stream(Api& api, Call& call, http::Exchange& exchange) {
   }
   if (call.info.subresource == "log") {
     co_await serve_logs(api, call, exchange);
+    co_return;
+  }
+  if (call.info.subresource == "exec" || call.info.subresource == "attach") {
+    co_await serve_exec(api, call, exchange);
     co_return;
   }
   co_await respond_error(
