@@ -9,6 +9,19 @@ from kube.fault_proxy import FaultProxy
 from kube.programs import BUILD, MISSING_PROGRAM
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "only(parameter): of the places a test could run, this one; "
+                                       "in the others there is nothing it could show")
+
+
+def pytest_collection_modifyitems(config, items):
+    def fits(item):
+        marker = item.get_closest_marker("only")
+        return marker is None or marker.args[0] in item.callspec.params.values()
+    config.hook.pytest_deselected(items=[item for item in items if not fits(item)])
+    items[:] = [item for item in items if fits(item)]
+
+
 @pytest.fixture(scope="session")
 def kube_programs():
     """Has the control plane's programs built; skips, saying why, where that is impossible."""

@@ -1,7 +1,6 @@
 """The same lives of JobSets on a real control plane and on the laptop cluster.
 
-`scene` is a namespace of its own on one of the two. What one of them cannot show is skipped with the
-reason.
+`scene` is a namespace of its own on one of the two. What one of them cannot show is marked so.
 """
 
 import base64
@@ -348,9 +347,8 @@ def rack_of(scene, pod):
     return node["metadata"]["labels"].get("rack")
 
 
+@pytest.mark.only("real")  # one node is one rack
 def test_exclusive_placement(scene):
-    if not scene.world.has_racks:
-        pytest.skip("one node is one rack")
     job = replicated("w", "run", replicas=2, pods=2)
     # Each pod takes more than half a node, so that a leader and its follower are on two.
     container = job["template"]["spec"]["template"]["spec"]["containers"][0]
@@ -433,10 +431,9 @@ def without_webhooks(scene):
     scene.world.restore_webhooks()
 
 
+@pytest.mark.only("real")  # the laptop cluster is asked to call no webhooks
 @pytest.mark.parametrize("jobs, more, path", invalid_specs())
 def test_an_invalid_spec_is_refused_at_admission(scene, jobs, more, path):
-    if not scene.world.has_webhooks:
-        pytest.skip("the laptop cluster calls no webhooks")
     body = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
             "metadata": {"name": "train"}, "spec": {"replicatedJobs": jobs} | more}
     status, answer = scene.world.request("POST", scene.world.path("jobsets", scene.namespace), body)
@@ -445,9 +442,8 @@ def test_an_invalid_spec_is_refused_at_admission(scene, jobs, more, path):
     assert path in answer["message"]
 
 
+@pytest.mark.only("real")  # the laptop cluster is asked to call no webhooks
 def test_an_invalid_experiment_is_refused_at_admission(scene):
-    if not scene.world.has_webhooks:
-        pytest.skip("the laptop cluster calls no webhooks")
     body = {"apiVersion": "grapnel.dev/v1alpha1", "kind": "Experiment", "metadata": {"name": "e"},
             "spec": {"operator": "jax", "image": "none", "command": "true",
                      "types": {"Worker": {"count": 1, "resources": {"cpus": 1, "ramRatio": 1}}}}}
@@ -457,9 +453,8 @@ def test_an_invalid_experiment_is_refused_at_admission(scene):
     assert answer["details"]["causes"][0]["field"] == "spec.types.Worker", answer
 
 
+@pytest.mark.only("real")  # the laptop cluster is asked to call no webhooks
 def test_what_may_not_change_is_refused_at_admission(scene):
-    if not scene.world.has_webhooks:
-        pytest.skip("the laptop cluster calls no webhooks")
     scene.submit(replicated("w", "run"))
     path = scene.world.path("jobsets", scene.namespace, "train")
     status, answer = scene.world.request("PATCH", path, {"spec": {"replicatedJobs": [
@@ -468,18 +463,17 @@ def test_what_may_not_change_is_refused_at_admission(scene):
     assert answer["details"]["causes"][0]["field"].startswith("spec.replicatedJobs"), answer
 
 
+@pytest.mark.only("real")  # the laptop cluster is asked to call no webhooks
 def test_defaults_are_set_at_admission(scene):
-    if not scene.world.has_webhooks:
-        pytest.skip("the laptop cluster calls no webhooks")
     made = scene.submit(replicated("w"), failurePolicy={"rules": [{"action": "FailJobSet"}]})
     assert made["spec"]["failurePolicy"]["rules"][0]["name"] == "failurePolicyRule0"
 
 
-@pytest.mark.parametrize("jobs, more, path", invalid_specs())
+# Of a JobSet that is another controller's we say nothing.
+@pytest.mark.parametrize("jobs, more, path",
+                         [spec for spec in invalid_specs() if spec.id != "managedBy"])
 def test_an_invalid_spec_fails_with_the_reason_where_no_webhook_is(scene, without_webhooks, jobs,
                                                                    more, path):
-    if "managedBy" in path:
-        pytest.skip("is another controller's")
     scene.submit(*jobs, **more)
     failed = scene.wait(lambda: scene.condition("Failed"), "no condition")
     assert failed["reason"] == "InvalidSpec", failed

@@ -94,7 +94,6 @@ class World:
 
 class RealWorld(World):
     has_webhooks = True
-    has_racks = True
 
     def __enter__(self):
         self._spawner = Spawner()
@@ -208,7 +207,6 @@ class RealWorld(World):
 
 class LaptopWorld(World):
     has_webhooks = False  # validation happens in the controller, and in `grapnel validate`
-    has_racks = False  # one node
 
     def __enter__(self):
         self._folder = tempfile.TemporaryDirectory(prefix="grapnel-laptop-")

@@ -12,6 +12,7 @@ def limited(cluster, what):
         pytest.skip(f"the node says that limits on {what} are not enforced")
 
 
+@pytest.mark.only("root")
 def test_too_much_memory_ends_as_oom_killed(cluster, name):
     limited(cluster, "memory")
     cluster.create(pod(name, "exec /usr/bin/python3 -c 'x = bytearray(300 << 20)'", resources={"limits": {"memory": "64Mi"}}))
@@ -20,6 +21,7 @@ def test_too_much_memory_ends_as_oom_killed(cluster, name):
     assert (ended["status"]["phase"], state["reason"], state["exitCode"]) == ("Failed", "OOMKilled", 137)
 
 
+@pytest.mark.only("root")
 def test_a_fork_bomb_is_held(cluster, name):
     limited(cluster, "pids")
     cluster.create(pod(name, "bomb() { bomb | bomb & }; bomb; sleep 3; echo alive; exit 0"))
@@ -29,6 +31,7 @@ def test_a_fork_bomb_is_held(cluster, name):
     cluster.gone(name, timeout=60)
 
 
+@pytest.mark.only("root")
 def test_cpu_is_held(cluster, name):
     limited(cluster, "cpu")
     out = cluster.run(pod(name, """/usr/bin/python3 -c '
