@@ -135,6 +135,7 @@ def test_host_files_tell_who_the_pod_is(cluster, name):
     assert "options ndots:5" in lines
 
 
+@pytest.mark.xfail(strict=True, reason="kubectl speaks SPDY in this one; the API server does not yet")
 def test_port_forward_under_load(cluster, name, tmp_path):
     cluster.create(web(name, "hello"))
     cluster.ready(name)
@@ -142,8 +143,7 @@ def test_port_forward_under_load(cluster, name, tmp_path):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         told = forward.stdout.readline()
-        if not told:
-            pytest.skip(forward.stderr.read().strip())
+        assert told, forward.stderr.read()
         port = int(told.split(" -> ")[0].rsplit(":", 1)[1])
 
         def ask(count):
