@@ -135,7 +135,6 @@ def test_host_files_tell_who_the_pod_is(cluster, name):
     assert "options ndots:5" in lines
 
 
-@pytest.mark.xfail(strict=True, reason="kubectl speaks SPDY in this one; the API server does not yet")
 def test_port_forward_under_load(cluster, name, tmp_path):
     cluster.create(web(name, "hello"))
     cluster.ready(name)

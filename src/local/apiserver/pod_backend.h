@@ -62,15 +62,20 @@ struct PodExit {
   std::string error;  // it could not be run at all
 };
 
+// To a port inside a pod.
+class PodConnection : public http::ByteStream {
+ public:
+  virtual void finish_writing() = 0;  // the pod sees the end, and may go on answering
+};
+
 class PodBackend {
  public:
   virtual ~PodBackend() = default;
   // Writes the log through the exchange it is given: begin(), write()…, finish().
   virtual Task<Result<>> logs(PodLogRequest request, http::Exchange& exchange) = 0;
   virtual Task<Result<PodExit>> exec(PodExecRequest request, PodStreams& streams) = 0;
-  // A connection to a port inside the pod.
-  virtual Task<Result<std::unique_ptr<http::ByteStream>>> connect(std::string ns, std::string pod,
-                                                                  uint16_t port) = 0;
+  virtual Task<Result<std::unique_ptr<PodConnection>>> connect(std::string ns, std::string pod,
+                                                               uint16_t port) = 0;
 };
 
 }  // namespace grapnel::local

@@ -4,6 +4,7 @@
 
 #include "http/server.h"
 #include "local/apiserver/exec_stream.h"
+#include "local/apiserver/port_forward.h"
 #include "local/apiserver/reply.h"
 #include "local/apiserver/subresources.h"
 
@@ -68,6 +69,10 @@ Task<> serve_stream(Api& api, Call& call, http::Exchange& exchange) {
   }
   if (call.info.subresource == "exec" || call.info.subresource == "attach") {
     co_await serve_exec(api, call, exchange);
+    co_return;
+  }
+  if (call.info.subresource == "portforward") {
+    co_await serve_port_forward(api, call, exchange);
     co_return;
   }
   co_await respond_error(

@@ -231,8 +231,8 @@ Task<Result<PodExit>> Backend::attach(PodExecRequest request, PodStreams& stream
                     .error = ""};
 }
 
-Task<Result<std::unique_ptr<http::ByteStream>>> Backend::connect(std::string ns, std::string pod,
-                                                                 uint16_t port) {
+Task<Result<std::unique_ptr<PodConnection>>> Backend::connect(std::string ns, std::string pod,
+                                                              uint16_t port) {
   if (runner_ == nullptr) co_return fail(Reason::kServiceUnavailable, "the node is not running");
   const auto worker = options_.pods->find_pod(ns, pod);
   if (worker == nullptr || worker->address().empty()) {

@@ -22,8 +22,8 @@ class Backend final : public PodBackend {
 
   Task<Result<>> logs(PodLogRequest request, http::Exchange& exchange) override;
   Task<Result<PodExit>> exec(PodExecRequest request, PodStreams& streams) override;
-  Task<Result<std::unique_ptr<http::ByteStream>>> connect(std::string ns, std::string pod,
-                                                          uint16_t port) override;
+  Task<Result<std::unique_ptr<PodConnection>>> connect(std::string ns, std::string pod,
+                                                       uint16_t port) override;
 
  private:
   struct Target {

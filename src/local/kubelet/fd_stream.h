@@ -7,12 +7,12 @@
 
 #include "base/async.h"
 #include "base/result.h"
-#include "http/server.h"
+#include "local/apiserver/pod_backend.h"
 #include "local/node/fd.h"
 
 namespace grapnel::local::kubelet {
 
-class FdStream final : public http::ByteStream {
+class FdStream final : public PodConnection {
  public:
   FdStream(Executor executor, Fd fd);
   ~FdStream() override;
@@ -20,7 +20,7 @@ class FdStream final : public http::ByteStream {
   Task<Result<std::string>> read() override;  // empty at the end
   Task<Result<>> write(std::string_view data) override;
   Task<> close() override;
-  void finish_writing();  // of a socket: the other end sees the end
+  void finish_writing() override;  // of a socket
   int fd() const;
 
  private:
