@@ -9,6 +9,26 @@
 
 using namespace grapnel;
 
+namespace {
+
+size_t values_in(JsonView view) {
+  size_t count = 1;
+  if (view.is_object()) {
+    view.for_each_member([&](std::string_view, JsonView member) {
+      count += values_in(member);
+      return true;
+    });
+  } else if (view.is_array()) {
+    view.for_each_element([&](size_t, JsonView element) {
+      count += values_in(element);
+      return true;
+    });
+  }
+  return count;
+}
+
+}  // namespace
+
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static JsonParser parser;
   const auto view = parser.parse(fuzz::text_of(data, size));
@@ -16,6 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // Interned text stays for ever: none is kept here, or the fuzzer would run out of memory.
   const kube::MetaOptions none{.all_labels = false};
   const Json json = view->to_json();
+  // Of two members of one name a Json keeps the last and a view shows both. No server writes such.
+  if (values_in(*view) != values_in(json)) return 0;
   const auto pod = api::decode_pod(*view, none);
   const auto same = api::decode_pod(json, none);
   fuzz::require(pod.has_value() == same.has_value(), "a view and a Json decode alike");
