@@ -51,12 +51,15 @@ def test_the_important_go_first(cluster, name):
     cluster.phase(f"{name}-holder", "Running")
     cluster.create(pod(f"{name}-low", "date +%s%N", **asks(cpu=cpus)))
     unscheduled(cluster, f"{name}-low")
-    cluster.create(pod(f"{name}-high", "date +%s%N", spec={"priority": 1000}, **asks(cpu=cpus)))
+    cluster.create({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+                    "metadata": {"name": name}, "value": 1000})
+    cluster.create(pod(f"{name}-high", "date +%s%N", spec={"priorityClassName": name}, **asks(cpu=cpus)))
     unscheduled(cluster, f"{name}-high")
     cluster.delete("Pod", f"{name}-holder")
     for key in ("low", "high"):
         cluster.ends(f"{name}-{key}")
     assert int(cluster.output(f"{name}-high")) < int(cluster.output(f"{name}-low"))
+    cluster.delete("PriorityClass", name)
 
 
 def test_a_machine_smaller_than_what_is_asked(kubectl_program):

@@ -98,7 +98,7 @@ cat /p/a /p/word /p/labels /p/limit; echo
 cat /p/token; echo
 cat /var/run/secrets/kubernetes.io/serviceaccount/namespace; echo
 ls /var/run/secrets/kubernetes.io/serviceaccount | tr '\\n' ' '""", labels={"x": "y"},
-                          resources={"limits": {"memory": "64Mi"}},
+                          resources={"limits": {"memory": "64Mi"}}, spec={"serviceAccountName": "default"},
                           volumes=[{"name": "p", "projected": {"sources": [
                               {"configMap": {"name": name}}, {"secret": {"name": name}},
                               {"downwardAPI": {"items": [

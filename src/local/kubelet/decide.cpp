@@ -91,8 +91,12 @@ class Walk {
 };
 
 Duration grace_of(const Observed& o, Time now) {
-  if (o.pod->meta.deleted) return std::max<Duration>(*o.pod->meta.deleted - now, kShortestGrace);
-  return usual_grace(*o.pod);
+  if (!o.pod->meta.deleted) return usual_grace(*o.pod);
+  // The time of deletion is told in whole seconds: what they cut off was promised, too.
+  const Duration rest = *o.pod->meta.deleted + seconds(1) - now;
+  const auto* promised = at(*o.pod->object, "metadata", "deletionGracePeriodSeconds");
+  const Duration most = promised == nullptr ? rest : Duration(seconds(int_or(promised)));
+  return std::clamp<Duration>(rest, kShortestGrace, std::max<Duration>(most, kShortestGrace));
 }
 
 bool is_main_running(const Observed& o) {

@@ -1,4 +1,3 @@
-#include "local/kubelet/decide.h"
 
 #include <gmock/gmock.h>
 
@@ -288,10 +287,10 @@ std::vector<Case> cases() {
        "Succeeded",
        "terminated Completed 0"},
 
-      {"deleted: told to stop in what is left of its grace",
+      {"deleted: told to stop in what is left of its grace, rounded up",
        kAlways,
        {{"main", is(running())}},
-       {"stop main in 20s"},
+       {"stop main in 21s"},
        "Running",
        "running",
        "{}",
