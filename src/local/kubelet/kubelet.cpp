@@ -302,6 +302,12 @@ void Kubelet::Impl::on_pod(const Pod* before, const Pod* after) {
     return;
   }
   const auto found = recovered.find(uid);
+  if (found != recovered.end()) {
+    // What has become of it since it was found again, only the runner has heard.
+    for (PodStatus& now : runner->pods()) {
+      if (now.id == uid) found->second = std::move(now);
+    }
+  }
   auto worker = std::make_shared<PodWorker>(context, *after,
                                             found == recovered.end() ? nullptr : &found->second);
   if (found != recovered.end()) recovered.erase(found);
