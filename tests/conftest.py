@@ -1,12 +1,11 @@
 """Fixtures that every suite may use."""
 
-import subprocess
 
 import pytest
 
 from kube.control_plane import ControlPlane
 from kube.fault_proxy import FaultProxy
-from kube.programs import BUILD, MISSING_PROGRAM
+from kube.needs import build_or_skip
 
 
 def pytest_configure(config):
@@ -25,10 +24,7 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture(scope="session")
 def kube_programs():
     """Has the control plane's programs built; skips, saying why, where that is impossible."""
-    done = subprocess.run([BUILD, "control-plane", "kwok"], stderr=subprocess.PIPE, text=True)
-    if done.returncode == MISSING_PROGRAM:
-        pytest.skip(done.stderr.strip())
-    assert done.returncode == 0, done.stderr
+    build_or_skip("control-plane", "kwok")
 
 
 @pytest.fixture(scope="session")

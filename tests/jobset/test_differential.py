@@ -14,7 +14,7 @@ from jobset.controllers import Original, Ours, install_crd, our_crd, program
 from jobset.corpus import broken_jobset, examples, random_jobset, restart_job
 from jobset.stage import Play, Stage, differences, snapshot
 from kube.control_plane import ControlPlane
-from kube.programs import BUILD, MISSING_PROGRAM
+from kube.needs import build_or_skip
 
 # A run of tools/soak takes more of everything.
 SOAK = os.environ.get("GRAPNEL_SOAK") == "1"
@@ -28,10 +28,7 @@ SCRIPTS = {"scripted-restart-job": ["ready", "fail", "ready", "fail", "succeed"]
 
 @pytest.fixture(scope="module")
 def cluster():
-    done = subprocess.run([BUILD, "control-plane", "jobset"], stderr=subprocess.PIPE, text=True)
-    if done.returncode == MISSING_PROGRAM:
-        pytest.skip(done.stderr.strip())
-    assert done.returncode == 0, done.stderr
+    build_or_skip("control-plane", "jobset")
     with ControlPlane() as cluster:
         yield cluster
 

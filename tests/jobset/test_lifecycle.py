@@ -5,24 +5,20 @@
 
 import base64
 import itertools
-import subprocess
 import time
 
 import pytest
 
 from jobset.behaviour import pod_template
 from jobset.worlds import JOBSET_NAME, LaptopWorld, RealWorld
-from kube.programs import BUILD, MISSING_PROGRAM
+from kube.needs import build_or_skip
 
 NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="module")
 def real():
-    done = subprocess.run([BUILD, "control-plane", "kwok"], stderr=subprocess.PIPE, text=True)
-    if done.returncode == MISSING_PROGRAM:
-        pytest.skip(done.stderr.strip())
-    assert done.returncode == 0, done.stderr
+    build_or_skip("control-plane", "kwok")
     with RealWorld() as world:
         yield world
 

@@ -1,29 +1,38 @@
 import os
-import subprocess
 
 import pytest
 
-from kube.programs import BUILD, MISSING_PROGRAM
+from kube.needs import build_or_skip
 
 from .cluster import NOBODY, Cluster
 
 
 @pytest.fixture(scope="session")
 def kubectl_program():
-    done = subprocess.run([BUILD, "control-plane"], stderr=subprocess.PIPE, text=True)
-    if done.returncode == MISSING_PROGRAM:
-        pytest.skip(done.stderr.strip())
-    assert done.returncode == 0, done.stderr
+    build_or_skip("control-plane")
+
+
+def cluster_of(who, **options):
+    """A laptop cluster of root's, or of an ordinary user's."""
+    is_root = os.geteuid() == 0
+    if who == "root" and not is_root:
+        pytest.skip("needs root")
+    cluster = Cluster(user=NOBODY if who == "user" and is_root else None, **options)
+    cluster.is_root = who == "root"
+    return cluster
 
 
 @pytest.fixture(scope="session", params=["root", "user"])
 def cluster(request, kubectl_program):
-    """One laptop cluster for all suites of pods: of root's, and of an ordinary user's."""
-    is_root = os.geteuid() == 0
-    if request.param == "root" and not is_root:
-        pytest.skip("needs root")
-    with Cluster(user=NOBODY if request.param == "user" and is_root else None) as running:
-        running.is_root = request.param == "root"
+    """One for all suites of pods."""
+    with cluster_of(request.param) as running:
+        yield running
+
+
+@pytest.fixture(params=["root", "user"])
+def own_cluster(request, kubectl_program):
+    """One for a test that is hard on it."""
+    with cluster_of(request.param, options=["--oversubscribe", "16"]) as running:
         yield running
 
 

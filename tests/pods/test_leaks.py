@@ -1,27 +1,13 @@
 """Nothing is left of pods that are gone, and nothing at all of a cluster that is down."""
 
-import os
 import pathlib
 import time
 
-import pytest
-
 from . import machine
-from .cluster import NOBODY, SOAK, Cluster, pod
+from .cluster import SOAK, pod
 
 COUNT = 1000 if SOAK else 100
 AT_ONCE = 20
-
-
-@pytest.fixture(params=["root", "user"])
-def own_cluster(request, kubectl_program):
-    is_root = os.geteuid() == 0
-    if request.param == "root" and not is_root:
-        pytest.skip("needs root")
-    with Cluster(user=NOBODY if request.param == "user" and is_root else None,
-                 options=["--oversubscribe", "8"]) as running:
-        running.is_root = request.param == "root"
-        yield running
 
 
 def run_pods(cluster, count):
