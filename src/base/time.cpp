@@ -67,6 +67,7 @@ constexpr auto kManifestUnits = std::to_array<Unit>({
     {"m", 60},
     {"s", 1},
 });
+constexpr int64_t kLongestTimeout = int64_t{1000} * 365 * 24 * 3600;  // may be added to any time
 
 bool add_product(int64_t& sum, int64_t a, int64_t b) {
   int64_t product = 0;
@@ -213,6 +214,7 @@ std::optional<Duration> parse_manifest_duration(std::string_view text) {
     if (next_unit == kManifestUnits.size()) return std::nullopt;
     total += count * kManifestUnits[next_unit++].size;
   }
+  if (total > kLongestTimeout) return std::nullopt;
   return seconds(total);
 }
 

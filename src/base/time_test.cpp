@@ -111,6 +111,8 @@ TEST(Duration, ParsesManifestNotation) {
       {"-1h", {}},
       {"h", {}},
       {"1", {}},
+      {"52142w", seconds(int64_t{52142} * 7 * 86400)},
+      {"52143w", {}},
       {"99999999999999999999w", {}},
   };
   for (const Row& row : rows) EXPECT_EQ(parse_manifest_duration(row.text), row.length) << row.text;

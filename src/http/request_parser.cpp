@@ -14,6 +14,7 @@ namespace beast = boost::beast;
 using ErrorCode = boost::system::error_code;
 
 constexpr uint32_t kMaxHeader = 64U << 10;
+constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
 std::string to_std(beast::string_view text) {
   return {text.data(), text.size()};
@@ -120,6 +121,10 @@ RequestParser::Progress RequestParser::parse_body(std::string& buffer) {
   using beast::http::error;
   impl_->eager(true);
   while (!impl_->is_done()) {
+    // Beast takes the last chunk in pieces, but asserts that a later piece is not this short.
+    if (impl_->chunked() && buffer.starts_with('0') && buffer.size() < kLastChunk.size()) {
+      return Progress::kNeedsMore;
+    }
     ErrorCode error_code;
     const size_t used = impl_->put(boost::asio::buffer(buffer), error_code);
     buffer.erase(0, used);

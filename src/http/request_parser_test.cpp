@@ -55,6 +55,7 @@ const std::vector<std::string>& samples() {
       "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
       "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n",
       "GET / HTTP/1.1\r\nbroken\r\n\r\n",
+      "PUT /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
   };
   return all;
 }
@@ -69,6 +70,9 @@ TEST(RequestParser, ReadsWhatIsWhole) {
       parse_in_pieces(samples()[2], {}),
       (Outcome{.whole = true, .method = "PUT", .target = "/p", .body = "hello!", .rest = "rest"}));
   EXPECT_EQ(parse_in_pieces(samples()[4], {}), (Outcome{.refusal = 413}));
+  const std::vector<size_t> bytewise(1, 0);
+  EXPECT_EQ(parse_in_pieces(samples()[6], bytewise),
+            (Outcome{.whole = true, .method = "PUT", .target = "/p"}));
 }
 
 RC_GTEST_PROP(RequestParser, CutsMakeNoDifference, (const std::vector<size_t>& cuts)) {

@@ -71,11 +71,11 @@ class World:
         self.echoes.change("a", 4, "w")
         self.echoes.delete("c")
 
-    def check(self, seconds=90):
+    def check(self, seconds=90, answers_lost=False):
         self.echoes.settle(seconds)
         wait_for(self._cache_is_right, seconds, what="a right cache")
         self._check_told()
-        self._check_writes()
+        self._check_writes(answers_lost)
 
     def _fresh(self):
         _, found = self._cluster.request("GET",
@@ -101,12 +101,15 @@ class World:
                 del known[name]
         assert known == {name: uid for name, (uid, _) in self._fresh().items()}
 
-    def _check_writes(self):
+    def _check_writes(self, answers_lost):
+        """Nothing is done twice, but for an apply whose answer was lost: it changes nothing more."""
         writes = self._cluster.writes(self.namespace)
         done = collections.Counter((w.verb, w.name) for w in writes if w.resource == "configmaps")
         made = {("create", f"{e}-{i}") for e, n in (("a", 4), ("b", 2), ("c", 1), ("d", 2))
                 for i in range(n)}
         changed = {("patch", f"a-{i}") for i in range(3)}
+        if answers_lost:
+            done.subtract(again for again in changed if done[again] == 2)
         assert done == collections.Counter(made | changed | {("delete", "c-0")}), writes
 
 
@@ -139,7 +142,7 @@ def test_a_frozen_connection(world, proxy):
 def test_lost_connections(world, proxy, reset):
     world.disturb()
     proxy.cut(reset=reset)
-    world.check()
+    world.check(answers_lost=True)
 
 
 def test_streams_cut_within_a_line(world, proxy):
