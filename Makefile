@@ -1,8 +1,8 @@
-# make run    sets up, builds, and runs the main example
+# make run    sets up, builds, and runs the main example: JAX on two processes
 # make test   sets up, builds, and runs every suite
 # make help   lists the rest
 
-.PHONY: run build test soak unit headers lint format setup setup-test clean help
+.PHONY: run build test soak unit headers lint format setup setup-run setup-test clean help
 .DEFAULT_GOAL := help
 # The machine's own choice of Python; suites use the environment that tools/venv makes.
 export GRAPNEL_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/grapnel
@@ -13,6 +13,9 @@ help:
 setup:
 	@tools/setup build
 
+setup-run:
+	@tools/setup run
+
 setup-test:
 	@tools/setup test
 
@@ -21,9 +24,12 @@ build: setup
 	@[ -f build/release/build.ninja ] || cmake --preset release >/dev/null
 	@cmake --build --preset release
 
-run: build
-	@build/release/grapnel run --cluster example examples/two-processes/manifest.yaml; \
-	  code=$$?; build/release/grapnel down --name example; exit $$code
+run: setup-run build
+	@python=$$(tools/runtimes jax) && export VIRTUAL_ENV=$$(dirname $$(dirname $$python)) && \
+	  export PATH=$$VIRTUAL_ENV/bin:$$PATH grapnel=$$PWD/build/release/grapnel && cd examples/jax && \
+	  echo "examples/jax: grapnel run --cluster example manifest.yaml" && \
+	  { $$grapnel run --cluster example manifest.yaml; \
+	    code=$$?; $$grapnel down --name example; exit $$code; }
 
 test: setup-test
 	@tools/test

@@ -12,7 +12,9 @@ LogSource source_of(const api::Pod& pod) {
   const auto component = labels.get(experiment::kComponentLabel);
   const auto rank = labels.get(experiment::kRankLabel);
   std::from_chars(rank.data(), rank.data() + rank.size(), source.rank);
-  const auto jobs = labels.get("jobset.sigs.k8s.io/replicatedjob-replicas");
+  // One Job: its pods are told apart by their rank. Several: as the pods' names do, since
+  // `worker-2-0` could be of `worker` as well as of `worker-2`.
+  const auto jobs = labels.get("jobset.sigs.k8s.io/global-replicas");
   source.name =
       jobs.empty() || jobs == "1"
           ? fmt::format("{}-{}", component, rank)

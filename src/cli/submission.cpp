@@ -1,5 +1,7 @@
 #include "cli/submission.h"
 
+#include <array>
+#include <cstdlib>
 #include <filesystem>
 
 #include "http/certificates.h"
@@ -7,13 +9,31 @@
 #include "operators/experiment/pod_template.h"
 
 namespace grapnel::cli {
+namespace {
+
+// What decides which programs and libraries a shell finds: `python3` in a manifest is that of the
+// environment in which the user stands, whichever shell started the cluster.
+constexpr auto kPassedOn =
+    std::to_array<const char*>({"PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV",
+                                "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH"});
+
+std::string callers_environment() {
+  JsonObject variables;
+  for (const char* name : kPassedOn) {
+    if (const char* value = std::getenv(name)) variables[name] = value;
+  }
+  return to_text(variables);
+}
+
+}  // namespace
 
 Task<Result<Json>> submit_manifest(kube::Client& client, const experiment::Manifest& manifest,
                                    SubmissionOptions options) {
   Json object = experiment::experiment_of(manifest, options.name, options.ns);
   if (options.is_laptop) {
-    object.at("metadata").as_object()["annotations"] = JsonObject{
-        {experiment::kWorkDirectoryAnnotation, std::filesystem::current_path().string()}};
+    object.at("metadata").as_object()["annotations"] =
+        JsonObject{{experiment::kWorkDirectoryAnnotation, std::filesystem::current_path().string()},
+                   {experiment::kEnvironmentAnnotation, callers_environment()}};
   }
   co_return co_await client.create(kube::kinds::kExperiment, std::move(object));
 }

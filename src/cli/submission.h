@@ -12,7 +12,8 @@ namespace grapnel::cli {
 struct SubmissionOptions {
   std::string name;
   std::string ns;
-  bool is_laptop = false;  // its processes start in the current directory
+  // Its processes start in the current directory and find programs as the caller does.
+  bool is_laptop = false;
 };
 
 // The Experiment as the server has it.

@@ -15,10 +15,10 @@ class Grapnel:
         self.state = state
         self.environment = {**os.environ, "XDG_STATE_HOME": str(state)}
 
-    def __call__(self, *arguments, timeout=120, cwd=ROOT, input=None):
+    def __call__(self, *arguments, timeout=120, cwd=ROOT, input=None, **environment):
         """The finished process, with its output as text."""
         return subprocess.run([PROGRAM, *map(str, arguments)], cwd=cwd, input=input, timeout=timeout,
-                              env=self.environment, capture_output=True, text=True)
+                              env={**self.environment, **environment}, capture_output=True, text=True)
 
     def start(self, *arguments, log: pathlib.Path):
         """A process that goes on; the caller ends it."""

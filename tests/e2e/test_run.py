@@ -1,6 +1,7 @@
 """`grapnel run`: a manifest on a laptop cluster, with real processes."""
 
 import json
+import os
 import pathlib
 import subprocess
 import time
@@ -31,7 +32,7 @@ spec:
 
 
 def test_two_processes_find_each_other_by_name(grapnel):
-    ran = grapnel("run", EXAMPLE)
+    ran = grapnel("run", EXAMPLE, cwd=EXAMPLE.parent)
     assert ran.returncode == 0, ran.stdout + ran.stderr + grapnel.cluster_log()
     lines = sorted(ran.stdout.splitlines())
     assert [line.split(" on ")[0] for line in lines] == ["worker-0 | rank 0 of 2", "worker-1 | rank 1 of 2"]
@@ -52,6 +53,22 @@ def test_each_process_is_told_its_role(grapnel, tmp_path):
     address = "roles-worker-0-0.roles:23456"
     assert sorted(ran.stdout.splitlines()) == [f"worker-0 | 0 of 2 at {address}",
                                                f"worker-1 | 1 of 2 at {address}"]
+
+
+def test_programs_are_found_as_the_caller_finds_them(grapnel, tmp_path):
+    """In the shell that calls, not in the one that started the cluster."""
+    tool = ROOT / "build" / "caller" / "a-tool-of-mine"  # pods have a /tmp of their own
+    tool.parent.mkdir(parents=True, exist_ok=True)
+    tool.write_text("#!/bin/sh\necho found with $PYTHONPATH\n")
+    tool.chmod(0o755)
+    path = manifest(tmp_path, "a-tool-of-mine; echo $SECRET$VIRTUAL_ENV")
+    ran = grapnel("run", path, PATH=f"{tool.parent}:{os.environ['PATH']}", VIRTUAL_ENV="mine",
+                  PYTHONPATH="my $(HOME)", SECRET="hidden")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert sorted(ran.stdout.splitlines()) == [
+        f"worker-{r} | {text}" for r in (0, 1) for text in ("found with my $(HOME)", "mine")]
+    elsewhere = grapnel("run", path, VIRTUAL_ENV="")
+    assert elsewhere.returncode == 0 and "a-tool-of-mine: not found" in elsewhere.stdout
 
 
 def test_a_time_out_ends_the_experiment(grapnel, tmp_path):
@@ -106,7 +123,7 @@ def test_kubectl_sees_the_experiment_and_what_it_became(grapnel, kube_programs, 
 
 def test_down_leaves_no_process_and_no_mount(tmp_path):
     program = Grapnel(tmp_path)
-    ran = program("run", "--cluster", "short", EXAMPLE)
+    ran = program("run", "--cluster", "short", EXAMPLE, cwd=EXAMPLE.parent)
     assert ran.returncode == 0, ran.stderr
     assert program("status", "--name", "short").returncode == 0
     assert program("down", "--name", "short").returncode == 0

@@ -8,13 +8,14 @@ namespace grapnel::experiment {
 namespace {
 
 // The JobSet of a manifest whose spec is this YAML.
-Json jobset_of(std::string_view spec) {
+Json jobset_of(std::string_view spec, kube::StringMap annotations = {}) {
   const std::string text = "kind: AIchorManifest\napiVersion: 0.2.3\nspec:\n" + std::string(spec);
   const auto manifest = parse_manifest(text, "m.yaml");
   EXPECT_TRUE(manifest) << manifest.error().message;
   api::Experiment experiment;
   experiment.meta.key = {Interned("lab"), "exp"};
   experiment.meta.uid = kube::Uid("u-1");
+  experiment.meta.annotations = std::move(annotations);
   experiment.spec = manifest->decoded;
   const auto compiled = compile(experiment);
   EXPECT_TRUE(compiled) << compiled.error().message;
@@ -125,6 +126,22 @@ TEST(Compile, ResourcesFollowTheManifest) {
   EXPECT_EQ(to_text(*at(pod, "volumes")),
             R"([{"emptyDir":{"medium":"Memory","sizeLimit":"8Gi"},"name":"dshm"}])");
   EXPECT_EQ(to_text(*at(container, "command")), R"(["/bin/sh","-c","run"])");
+}
+
+TEST(Compile, OnTheLaptopProgramsAreFoundAsTheCallerFindsThem) {
+  const kube::StringMap annotations(
+      {{Interned("grapnel.dev/environment"),
+        Interned(R"~({"PATH":"/venv/bin:/$(odd)","VIRTUAL_ENV":"/venv","PYTHONPATH":"/mine"})~")}});
+  const Json jobset = jobset_of(
+      "  operator: jobset\n  command: run\n  env: {PYTHONPATH: /theirs}\n"
+      "  types: {a: {resources: {cpus: 1, ramRatio: 2}}}\n",
+      annotations);
+  const std::string env = env_of(replicated_job(jobset, 0));
+  EXPECT_EQ(env.substr(env.find("AICHOR_EXPERIMENT_ID")),
+            "AICHOR_EXPERIMENT_ID=exp\n"
+            "PATH=/venv/bin:/$$(odd)\n"
+            "VIRTUAL_ENV=/venv\n"
+            "PYTHONPATH=/theirs\n");
 }
 
 TEST(Compile, AnExperimentOwnsWhatItBecomes) {

@@ -87,6 +87,29 @@ Volumes volumes_of(const api::Experiment& experiment, const api::Resources& reso
   return out;
 }
 
+// `$` as the kubelet leaves it alone: a user's PATH is no place for its $(NAME).
+std::string literally(std::string_view value) {
+  std::string out;
+  for (const char c : value) out.append(c == '$' ? 2 : 1, c);
+  return out;
+}
+
+// Of the shell in which the user called us. What the manifest sets itself is not said twice.
+JsonArray callers_env(const api::Experiment& experiment) {
+  JsonArray env;
+  const auto annotation = experiment.meta.annotations.get(kEnvironmentAnnotation);
+  const auto variables = annotation.empty() ? Result<Json>(Json()) : parse_json(annotation);
+  if (!variables) return env;
+  JsonView(*variables).for_each_member([&](std::string_view name, JsonView value) {
+    const auto text = value.as_string();
+    if (text && !experiment.spec.env.contains(std::string(name))) {
+      env.push_back(env_value(name, literally(*text)));
+    }
+    return true;
+  });
+  return env;
+}
+
 std::string command_of(const api::ExperimentSpec& spec) {
   if (!spec.debug || !spec.debug->jupyter || !spec.debug->jupyter->enabled) return spec.command;
   return fmt::format(
@@ -111,6 +134,7 @@ Json pod_template(const api::Experiment& experiment, std::string_view component,
   const auto& spec = experiment.spec;
   JsonArray env = std::move(distribution);
   env.push_back(env_value("AICHOR_EXPERIMENT_ID", experiment.meta.name()));
+  for (Json& variable : callers_env(experiment)) env.push_back(std::move(variable));
   for (const auto& [name, value] : spec.env) env.push_back(env_value(name, value));
 
   auto [volumes, mounts] = volumes_of(experiment, resources);

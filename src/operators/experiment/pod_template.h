@@ -9,6 +9,8 @@ namespace grapnel::experiment {
 
 // Where processes start, on the laptop: the directory in which the user called `grapnel run`.
 inline constexpr std::string_view kWorkDirectoryAnnotation = "grapnel.dev/work-directory";
+// And what finds programs and libraries there (PATH, VIRTUAL_ENV …), as a JSON object of strings.
+inline constexpr std::string_view kEnvironmentAnnotation = "grapnel.dev/environment";
 
 // An environment variable with a text, or taken from the pod's own metadata.
 Json env_value(std::string_view name, std::string_view value);
