@@ -175,6 +175,12 @@ class Planner {
     fresh("tmp", "/tmp", 01777);
     fresh("var-tmp", "/var/tmp", 01777);
     fresh("run", "/run", 0755);
+    // But the folder in which a user stands is there, wherever it is.
+    const std::string& here = container_.directory;
+    if ((is_below(here, "/tmp") || is_below(here, "/var/tmp")) && host_.exists(here) &&
+        !is_at_or_below(input_.state_directory, here)) {
+      overlay(here, here);
+    }
     if (input_.state_directory.empty() || is_own(input_.state_directory)) return;
     step({.kind = MountKind::kFileSystem,
           .target = input_.state_directory,

@@ -138,6 +138,19 @@ TEST(MountPlan, EveryContainerHasItsOwnSystemDirectories) {
   }
 }
 
+TEST(MountPlan, AWorkingDirectoryInTmpIsThere) {
+  HostFiles files = host({});
+  files.exists = [](const std::string& path) { return path == "/tmp/mine"; };
+  for (const Isolation isolation : {Isolation::kRoot, Isolation::kUser}) {
+    EXPECT_THAT(targets(plan(isolation, files, {.directory = "/tmp/mine"}), MountKind::kOverlay),
+                testing::Contains("/tmp/mine"));
+    for (const char* directory : {"/tmp", "/tmp/gone", "/home/mine"}) {
+      EXPECT_THAT(targets(plan(isolation, files, {.directory = directory}), MountKind::kOverlay),
+                  testing::Not(testing::Contains(directory)));
+    }
+  }
+}
+
 TEST(MountInfo, IsReadWithItsEscapes) {
   const auto mounts = parse_mountinfo(
       "22 28 0:20 / /sys rw,nosuid shared:7 - sysfs sysfs rw\n"
