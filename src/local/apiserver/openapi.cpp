@@ -109,12 +109,29 @@ Json document_v2(const Api& api) {
                     {"definitions", std::move(definitions)}};
 }
 
+// kubectl still reads this one for a List, in protobuf (gnostic's Document): a document that knows
+// no kind makes it leave validation to the server.
+Reply reply_v2(const Api& api, const Call& call) {
+  constexpr std::string_view kAsked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+  if (call.request->headers.get("accept").find(kAsked) == std::string_view::npos) {
+    return {.body = to_text(document_v2(api))};
+  }
+  const auto text_field = [](char number, std::string_view text) {
+    return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(text.size())}.append(
+        text);
+  };
+  // Go's own parser does not take the @ that its client sends.
+  return {.body = text_field(1, "2.0") +
+                  text_field(2, text_field(1, "Kubernetes") + text_field(2, "v1.33.0")),
+          .content_type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"};
+}
+
 }  // namespace
 
 std::optional<Answer<Reply>> answer_openapi(const Api& api, const Call& call) {
   constexpr std::string_view kV3 = "/openapi/v3";
   const std::string& path = call.target.path;
-  if (path == "/openapi/v2") return Answer<Reply>(Reply{.body = to_text(document_v2(api))});
+  if (path == "/openapi/v2") return Answer<Reply>(reply_v2(api, call));
   if (path == kV3) return Answer<Reply>(Reply{.body = to_text(index_v3(api))});
   if (!path.starts_with(kV3)) return std::nullopt;
   for (const Registry::Group& group : api.registry.groups()) {
