@@ -53,9 +53,12 @@ Result<int> start_in_background(const ClusterPaths& paths, const ClusterOptions&
   // A kubeconfig from last time would look like success.
   std::error_code ignored;
   std::filesystem::remove(paths.kubeconfig(), ignored);
-  auto pid = spawn_detached(
-      paths, {"grapnel", "up", "--name", options.name, "--oversubscribe",
-              fmt::format("{}", options.oversubscribe), "--port", std::to_string(options.port)});
+  std::vector<std::string> arguments{"grapnel",         "up",
+                                     "--name",          options.name,
+                                     "--oversubscribe", fmt::format("{}", options.oversubscribe),
+                                     "--port",          std::to_string(options.port)};
+  if (options.without_operator) arguments.push_back("--no-operator");
+  auto pid = spawn_detached(paths, std::move(arguments));
   if (!pid) return pid;
   constexpr auto kLongest = std::chrono::seconds(60);
   const auto deadline = std::chrono::steady_clock::now() + kLongest;

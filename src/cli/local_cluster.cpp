@@ -148,7 +148,7 @@ struct LocalCluster::Impl {
   PidFile pid_file;
   local::ApiServer server;
   std::unique_ptr<kube::Client> client;
-  std::unique_ptr<runtime::Manager> builtin;
+  std::unique_ptr<local::BuiltinControllers> builtin;
   std::unique_ptr<runtime::Manager> ours;
   std::unique_ptr<runtime::EventRecorder> events;  // of the node
   Spawned sending_events;
@@ -180,7 +180,9 @@ Task<Result<>> LocalCluster::start() {
   auto client = connect_to(s.executor, config);
   if (!client) co_return fail(client.error());
   s.client = std::move(*client);
-  if (auto installed = co_await install_crds(*s.client); !installed) co_return installed;
+  if (s.options.with_operator) {
+    if (auto installed = co_await install_crds(*s.client); !installed) co_return installed;
+  }
 
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
@@ -208,15 +210,17 @@ Task<Result<>> LocalCluster::start() {
   });
   s.server.set_pod_backend(&s.kubelet->backend());
   s.run("the node", s.kubelet->run());
-  s.builtin = std::make_unique<runtime::Manager>(s.executor, *s.client, s.clock, s.random,
-                                                 runtime::ManagerOptions{});
-  local::add_builtin_controllers(*s.builtin);
-  s.run("the built-in controllers", s.builtin->run());
-  s.ours = std::make_unique<runtime::Manager>(
+  s.builtin = std::make_unique<local::BuiltinControllers>(
       s.executor, *s.client, s.clock, s.random,
-      runtime::ManagerOptions{.events = runtime::EventOptions{}});
-  add_controllers(*s.ours, {});
-  s.run("the controllers", s.ours->run());
+      local::BuiltinOptions{.authority_pem = identity->authority.certificate_pem});
+  s.run("the built-in controllers", s.builtin->run());
+  if (s.options.with_operator) {
+    s.ours = std::make_unique<runtime::Manager>(
+        s.executor, *s.client, s.clock, s.random,
+        runtime::ManagerOptions{.events = runtime::EventOptions{}});
+    add_controllers(*s.ours, {});
+    s.run("the controllers", s.ours->run());
+  }
 
   while (!s.node_ready && !s.failure) co_await s.changed.wait();
   if (s.failure) co_return fail(*s.failure);

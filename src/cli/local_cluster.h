@@ -14,7 +14,8 @@ struct LocalClusterOptions {
   ClusterPaths paths;
   std::string work_directory;  // where pods start
   double oversubscribe = 1;
-  uint16_t port = 0;  // 0: the one of last time, or any free one
+  bool with_operator = true;  // otherwise only what every Kubernetes has
+  uint16_t port = 0;          // 0: the one of last time, or any free one
 };
 
 class LocalCluster {

@@ -23,6 +23,7 @@ struct ClusterOptions {
   bool detached = false;
   double oversubscribe = 1;
   uint16_t port = 0;
+  bool without_operator = false;
 };
 
 struct ManifestOptions {

@@ -13,11 +13,11 @@ class Refused(AssertionError):
 class Kubectl:
     def __init__(self, program, kubeconfig, namespace):
         self._program = program
-        self._kubeconfig = kubeconfig
+        self.kubeconfig = kubeconfig
         self.namespace = namespace
 
     def command(self, *arguments):
-        return [self._program, "--kubeconfig", self._kubeconfig, "--namespace", self.namespace,
+        return [self._program, "--kubeconfig", self.kubeconfig, "--namespace", self.namespace,
                 *map(str, arguments)]
 
     def run(self, *arguments, input=None, env=None, timeout=60):

@@ -27,6 +27,7 @@ Task<int> serve(Executor executor, ClusterPaths paths, ClusterOptions options) {
                        {.paths = paths,
                         .work_directory = std::filesystem::current_path().string(),
                         .oversubscribe = options.oversubscribe,
+                        .with_operator = !options.without_operator,
                         .port = options.port});
   Interrupts interrupts(executor);
   const auto started = co_await cluster.start();

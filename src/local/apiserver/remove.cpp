@@ -89,6 +89,26 @@ int64_t grace_of(const Json& object, const ResourceType& type, const DeleteOptio
   return grace < 0 ? 1 : grace;
 }
 
+// A definition stays until its objects are gone; who deletes them takes this finalizer away.
+void hold_definition(JsonObject& definition, Time now) {
+  JsonObject& meta = ensure_object(definition, "metadata");
+  Json& finalizers = meta["finalizers"];
+  if (!finalizers.is_array()) finalizers = JsonArray();
+  const Json ours("customresourcecleanup.apiextensions.k8s.io");
+  if (std::ranges::find(finalizers.as_array(), ours) == finalizers.as_array().end()) {
+    finalizers.as_array().push_back(ours);
+  }
+  Json& conditions = ensure_object(definition, "status")["conditions"];
+  if (!conditions.is_array()) conditions = JsonArray();
+  conditions.as_array().push_back(
+      {{"type", "Terminating"},
+       {"status", "True"},
+       {"lastTransitionTime", format_time(now)},
+       {"reason", "InstanceDeletionPending"},
+       {"message",
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"}});
+}
+
 // Marks the object as being deleted, or shortens the time it has left. False: nothing to change.
 bool mark_deleted(Json& object, const ResourceType& type, const DeleteOptions& options, Time now) {
   JsonObject& meta = object.as_object()["metadata"].as_object();
@@ -113,6 +133,7 @@ bool mark_deleted(Json& object, const ResourceType& type, const DeleteOptions& o
   if (const int64_t generation = int_or(meta.if_contains("generation")); generation > 0) {
     meta["generation"] = generation + 1;
   }
+  if (type.kind == "CustomResourceDefinition") hold_definition(object.as_object(), now);
   if (type.kind == "Namespace" && type.group.empty()) {
     meta.erase("deletionGracePeriodSeconds");
     ensure_object(object.as_object(), "status")["phase"] = "Terminating";

@@ -1,11 +1,34 @@
-// The controllers that every Kubernetes has and the laptop cluster therefore needs: Jobs, the
-// scheduler, garbage collection. They speak to the API server over HTTP like all others.
+// The controllers that every Kubernetes has and the laptop cluster therefore needs. They speak to
+// the API server over HTTP like all others.
 #pragma once
 
-#include "runtime/manager.h"
+#include <memory>
+#include <string>
+
+#include "base/async.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "kube/client.h"
 
 namespace grapnel::local {
 
-void add_builtin_controllers(runtime::Manager& manager);
+struct BuiltinOptions {
+  std::string authority_pem;  // by which pods know the API server
+};
+
+class BuiltinControllers {
+ public:
+  // All given must outlive it.
+  BuiltinControllers(Executor executor, kube::Client& client, Clock& clock, Random& random,
+                     BuiltinOptions options);
+  ~BuiltinControllers();
+
+  Task<Result<>> run();  // until stop(), or until it cannot go on
+  void stop();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace grapnel::local

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "local/apiserver/managed/merge.h"
@@ -96,6 +97,22 @@ ApiError conflict_error(const std::vector<Conflict>& conflicts) {
   error.message =
       fmt::format("Apply failed with {} conflicts: {}", conflicts.size(), fmt::join(lines, "\n"));
   return error;
+}
+
+// kubectl may take over what it applied before from the client's side: that is written in an
+// annotation, and the fields belong to another of its names.
+bool was_applied_by_kubectl(const Json& live, const std::vector<Conflict>& conflicts,
+                            const ResourceType& type, const Writer& writer) {
+  if (writer.manager != "kubectl") return false;
+  const auto last = parse_json(string_or(
+      at(live, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")));
+  if (!last || !last->is_object()) return false;
+  std::set<std::string> paths;
+  fields_of(*last, MergeType::of(type)).for_each([&](const std::string& path) {
+    paths.insert(path);
+  });
+  return std::ranges::all_of(conflicts,
+                             [&](const Conflict& one) { return paths.contains(one.path); });
 }
 
 }  // namespace
@@ -219,7 +236,9 @@ Answer<Json> apply_config(const Json& live, Json config, const ResourceType& typ
     const FieldSet both = one.fields.intersection(gained);
     both.for_each([&](const std::string& path) { conflicts.push_back({&one, path}); });
   }
-  if (!conflicts.empty() && !force) return Refusal(conflict_error(conflicts));
+  if (!conflicts.empty() && !force && !was_applied_by_kubectl(live, conflicts, type, writer)) {
+    return Refusal(conflict_error(conflicts));
+  }
   for (Manager& one : managers) {
     one.fields.remove(gained);
     one.fields.remove(difference.removed);

@@ -24,50 +24,63 @@ bool has_finalizer(const kube::Meta& meta, std::string_view name) {
 }
 
 Patch without_finalizer(const GarbageObserved& o, std::string_view name) {
+  const kube::Meta& meta = o.object.meta;
   JsonArray others;
-  for (const auto& finalizer : o.meta.finalizers) {
+  for (const auto& finalizer : meta.finalizers) {
     if (finalizer.view() != name) others.emplace_back(finalizer.view());
   }
-  return {.target = ref(o.kind, o.meta),
+  return {.target = ref(o.kind, meta),
           .body = JsonObject{{"metadata", JsonObject{{"finalizers", std::move(others)}}}},
-          .if_version = o.meta.resource_version};
+          .if_version = meta.resource_version};
+}
+
+bool blocks(const AnyObject& object, const kube::Uid& owner) {
+  return std::ranges::find(object.blocks, owner) != object.blocks.end();
 }
 
 // The object without the owners that `gone` says.
 template <class Gone>
-Patch without_owners(const kube::Kind* kind, const kube::Meta& meta, Gone gone) {
+Patch without_owners(const kube::Kind* kind, const AnyObject& object, Gone gone) {
   JsonArray kept;
-  for (size_t i = 0; i < meta.owners.size(); ++i) {
-    const auto& owner = meta.owners[i];
+  for (size_t i = 0; i < object.meta.owners.size(); ++i) {
+    const auto& owner = object.meta.owners[i];
     if (gone(i, owner)) continue;
     JsonObject entry{{"apiVersion", owner.api_version.view()},
                      {"kind", owner.kind.view()},
                      {"name", owner.name},
                      {"uid", owner.uid.text()}};
     if (owner.controller) entry["controller"] = true;
+    if (blocks(object, owner.uid)) entry["blockOwnerDeletion"] = true;
     kept.push_back(std::move(entry));
   }
-  return {.target = ref(kind, meta),
+  return {.target = ref(kind, object.meta),
           .body = JsonObject{{"metadata", JsonObject{{"ownerReferences", std::move(kept)}}}},
-          .if_version = meta.resource_version};
+          .if_version = object.meta.resource_version};
 }
 
+// Only those that ask for it hold up the deletion of their owner. What has other owners is not
+// deleted here: it loses this one when its own turn comes.
 Plan delete_dependents_first(const GarbageObserved& o) {
   Plan plan;
-  for (const auto& dependent : o.dependents) {
-    if (!dependent.meta->is_being_deleted()) {
-      plan.add(Delete{ref(dependent.kind, *dependent.meta), Delete::Propagation::kForeground});
+  bool waits = false;
+  for (const auto& [kind, object] : o.dependents) {
+    waits = waits || blocks(*object, o.object.meta.uid);
+    if (!object->meta.is_being_deleted() && object->meta.owners.size() == 1) {
+      plan.add(Delete{ref(kind, object->meta), Delete::Propagation::kForeground});
     }
   }
-  if (o.dependents.empty()) plan.add(without_finalizer(o, kForeground));
+  if (!waits) {
+    plan.then();
+    plan.add(without_finalizer(o, kForeground));
+  }
   return plan;
 }
 
 Plan set_dependents_free(const GarbageObserved& o) {
   Plan plan;
-  for (const auto& dependent : o.dependents) {
-    plan.add(without_owners(dependent.kind, *dependent.meta,
-                            [&](size_t, const auto& owner) { return owner.uid == o.meta.uid; }));
+  for (const auto& [kind, object] : o.dependents) {
+    plan.add(without_owners(
+        kind, *object, [&](size_t, const auto& owner) { return owner.uid == o.object.meta.uid; }));
   }
   if (o.dependents.empty()) plan.add(without_finalizer(o, kOrphan));
   return plan;
@@ -76,9 +89,10 @@ Plan set_dependents_free(const GarbageObserved& o) {
 }  // namespace
 
 Plan plan(const GarbageObserved& o) {
-  if (o.meta.is_being_deleted()) {
-    if (has_finalizer(o.meta, kOrphan)) return set_dependents_free(o);
-    if (has_finalizer(o.meta, kForeground)) return delete_dependents_first(o);
+  const kube::Meta& meta = o.object.meta;
+  if (meta.is_being_deleted()) {
+    if (has_finalizer(meta, kOrphan)) return set_dependents_free(o);
+    if (has_finalizer(meta, kForeground)) return delete_dependents_first(o);
     return {};
   }
   Plan plan;
@@ -89,10 +103,10 @@ Plan plan(const GarbageObserved& o) {
   } else if (count(OwnerState::kPresent) == 0) {
     // With an owner that waits for us, what we own goes before us in turn.
     const bool waited_for = count(OwnerState::kWaiting) > 0;
-    plan.add(Delete{ref(o.kind, o.meta), waited_for ? Delete::Propagation::kForeground
-                                                    : Delete::Propagation::kBackground});
+    plan.add(Delete{ref(o.kind, meta), waited_for ? Delete::Propagation::kForeground
+                                                  : Delete::Propagation::kBackground});
   } else if (count(OwnerState::kPresent) < static_cast<std::ptrdiff_t>(o.owners.size())) {
-    plan.add(without_owners(o.kind, o.meta, [&](size_t i, const auto&) {
+    plan.add(without_owners(o.kind, o.object, [&](size_t i, const auto&) {
       return o.owners[i] != OwnerState::kPresent;
     }));
   }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kube/kind.h"
-#include "kube/meta.h"
+#include "local/builtin/objects/all_objects.h"
 #include "runtime/plan.h"
 
 namespace grapnel::local {
@@ -18,11 +18,11 @@ enum class OwnerState {
 
 struct GarbageObserved {
   const kube::Kind* kind = nullptr;
-  const kube::Meta& meta;
-  std::vector<OwnerState> owners;  // one for each of meta.owners
+  const AnyObject& object;
+  std::vector<OwnerState> owners;  // one for each of its owners
   struct Dependent {
     const kube::Kind* kind = nullptr;
-    const kube::Meta* meta = nullptr;
+    const AnyObject* object = nullptr;
   };
   std::vector<Dependent> dependents;  // all that name this object as an owner
 };

@@ -11,6 +11,7 @@ struct Case {
   std::vector<std::string_view> finalizers;
   bool deleting = false;
   bool has_dependent = false;
+  bool blocks = true;
   std::string answer;
   bool look_again = false;
 };
@@ -19,7 +20,8 @@ class GarbagePlan : public testing::TestWithParam<Case> {};
 
 TEST_P(GarbagePlan, Answers) {
   const Case& c = GetParam();
-  kube::Meta meta;
+  AnyObject object;
+  kube::Meta& meta = object.meta;
   meta.key = {Interned("ns"), "thing"};
   meta.uid = kube::Uid("u-thing");
   meta.resource_version = 5;
@@ -31,10 +33,11 @@ TEST_P(GarbagePlan, Answers) {
   }
   for (const auto finalizer : c.finalizers) meta.finalizers.emplace_back(finalizer);
   if (c.deleting) meta.deleted = Time{};
-  kube::Meta child;
-  child.key = {Interned("ns"), "child"};
-  child.owners.push_back({.name = "thing", .uid = meta.uid});
-  GarbageObserved observed{.kind = &kube::kinds::kConfigMap, .meta = meta, .owners = c.owners};
+  AnyObject child;
+  child.meta.key = {Interned("ns"), "child"};
+  child.meta.owners.push_back({.name = "thing", .uid = meta.uid});
+  if (c.blocks) child.blocks.push_back(meta.uid);
+  GarbageObserved observed{.kind = &kube::kinds::kConfigMap, .object = object, .owners = c.owners};
   if (c.has_dependent) observed.dependents.push_back({&kube::kinds::kPod, &child});
 
   const auto p = plan(observed);
@@ -84,6 +87,14 @@ INSTANTIATE_TEST_SUITE_P(
              .deleting = true,
              .has_dependent = true,
              .answer = "delete Pod ns/child\nforeground"},
+        Case{.name = "ForegroundDoesNotWaitForWhatDoesNotBlock",
+             .finalizers = {"foregroundDeletion"},
+             .deleting = true,
+             .has_dependent = true,
+             .blocks = false,
+             .answer = "delete Pod ns/child\n"
+                       "patch ConfigMap ns/thing {\"metadata\":{\"finalizers\":[]}}\n"
+                       "foreground"},
         Case{.name = "ForegroundEndsWhenNothingIsLeft",
              .finalizers = {"other/finalizer", "foregroundDeletion"},
              .deleting = true,

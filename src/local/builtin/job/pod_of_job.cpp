@@ -2,27 +2,10 @@
 
 #include <algorithm>
 
+#include "local/builtin/naming.h"
+
 namespace grapnel::local {
 namespace {
-
-// FNV-1a: short names need spread, not secrecy.
-uint64_t hash(std::string_view text) {
-  uint64_t h = 0xcbf29ce484222325ULL;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return h;
-}
-
-// Five letters that Kubernetes itself uses for such endings: no vowels, so no words.
-std::string ending(std::string_view identity) {
-  static constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
-  uint64_t h = hash(identity);
-  std::string text;
-  for (int i = 0; i < 5; ++i) {
-    text += kLetters[h % kLetters.size()];
-    h /= kLetters.size();
-  }
-  return text;
-}
 
 void add_index_env(JsonArray& containers) {
   for (auto& container : containers) {
@@ -45,14 +28,7 @@ void add_index_env(JsonArray& containers) {
 std::string pod_name(const Job& job, std::optional<int64_t> index,
                      const std::set<std::string_view>& taken) {
   const std::string slot = index ? fmt::format("-{}", *index) : "";
-  // A Kubernetes name has at most 63 letters; the ending must stay.
-  constexpr size_t kLongest = 63 - 6;
-  const std::string stem = (job.meta.name() + slot).substr(0, kLongest);
-  for (int64_t incarnation = 0;; ++incarnation) {
-    std::string name = fmt::format(
-        "{}-{}", stem, ending(fmt::format("{}/{}/{}", job.meta.uid.text(), slot, incarnation)));
-    if (!taken.contains(name)) return name;
-  }
+  return child_name(job.meta.name() + slot, fmt::format("{}/{}", job.meta.uid.text(), slot), taken);
 }
 
 Json pod_of_job(const Job& job, const NewPod& pod) {
