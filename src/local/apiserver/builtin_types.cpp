@@ -5,6 +5,7 @@
 #include "local/apiserver/crd.h"
 #include "local/apiserver/kinds/kinds.h"
 #include "local/apiserver/registry.h"
+#include "local/limits/limit_range.h"
 
 namespace grapnel::local {
 namespace {

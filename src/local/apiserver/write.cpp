@@ -8,6 +8,7 @@
 #include "local/apiserver/crd.h"
 #include "local/apiserver/fields.h"
 #include "local/apiserver/kinds/kinds.h"
+#include "local/apiserver/limits.h"
 #include "local/apiserver/managed/managers.h"
 #include "local/apiserver/metadata.h"
 #include "local/apiserver/pod_priority.h"
@@ -84,11 +85,12 @@ Writer writer_of(const Api& api, const Call& call, const std::string& subresourc
   return {.manager = manager_name(call), .subresource = subresource, .now = api.clock.now()};
 }
 
-void complete_new(Api& api, Call& call, Json& object, bool applied) {
+void complete_new(Api& api, Call& call, const std::string& ns, Json& object, bool applied) {
   const ResourceType& type = *call.type;
   JsonObject& fields = object.as_object();
   if (type.set_defaults != nullptr) type.set_defaults(fields);
   if (type.custom) custom_defaults(*type.custom, object);
+  set_limit_defaults(api, call, ns, object);
   if (!applied) record_update(object, Json(), type, writer_of(api, call, ""));
   first_status(fields, type);
   if (type.prepare_create != nullptr) type.prepare_create(fields);
@@ -324,7 +326,7 @@ Task<Answer<Written>> write_new(Api& api, Call& call, std::string ns, Json objec
   if (given.empty() && !base.empty()) {
     ensure_object(fields, "metadata")["name"] = generate_name(base, api.random);
   }
-  complete_new(api, call, object, applied);
+  complete_new(api, call, ns, object, applied);
   if (type->kind == "Pod" && type->group.empty()) {
     if (auto set = set_priority(api, fields); !set) co_return Refusal(set.error());
   }
@@ -342,6 +344,10 @@ Task<Answer<Written>> write_new(Api& api, Call& call, std::string ns, Json objec
       if (type->kind == "Service") api.services.release(object);
       co_return Refusal(allowed.error());
     }
+  }
+  if (auto within = check_limits(api, call, ns, object); !within) {
+    if (type->kind == "Service") api.services.release(object);
+    co_return Refusal(within.error());
   }
 
   for (int attempt = 0;; ++attempt) {

@@ -22,6 +22,7 @@ struct BuiltinControllers::Impl {
     add_namespaces(manager, objects, std::move(options.authority_pem),
                    [this](Json ns) { finalize(std::move(ns)); });
     add_definitions(manager, objects);
+    add_quotas(manager, objects);
   }
 
   void finalize(Json ns) {

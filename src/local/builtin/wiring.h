@@ -19,5 +19,6 @@ void add_garbage(runtime::Manager& manager, AllObjects& objects);
 void add_namespaces(runtime::Manager& manager, AllObjects& objects, std::string authority_pem,
                     std::function<void(Json)> finalize);
 void add_definitions(runtime::Manager& manager, AllObjects& objects);
+void add_quotas(runtime::Manager& manager, AllObjects& objects);
 
 }  // namespace grapnel::local

@@ -1,0 +1,23 @@
+// A LimitRange: what containers get that say nothing, and what is too little or too much.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "document/json.h"
+
+namespace grapnel::local {
+
+// Fills in what follows from the rest: the default from the maximum, the default request from the
+// default or the minimum.
+void limit_range_defaults(JsonObject& limit_range);
+
+// Gives the containers of a pod the requests and limits that they do not name.
+void set_limit_defaults(Json& pod, const Json& limit_range);
+
+// What is wrong with a pod or a claim, each in Kubernetes' words.
+std::vector<std::string> limit_violations(const Json& object, std::string_view plural,
+                                          const Json& limit_range);
+
+}  // namespace grapnel::local
