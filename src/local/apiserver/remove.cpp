@@ -89,7 +89,8 @@ int64_t grace_of(const Json& object, const ResourceType& type, const DeleteOptio
   return grace < 0 ? 1 : grace;
 }
 
-// A definition stays until its objects are gone; who deletes them takes this finalizer away.
+// A definition that has objects stays until they are gone; who deletes them takes this finalizer
+// away.
 void hold_definition(JsonObject& definition, Time now) {
   JsonObject& meta = ensure_object(definition, "metadata");
   Json& finalizers = meta["finalizers"];
@@ -133,7 +134,6 @@ bool mark_deleted(Json& object, const ResourceType& type, const DeleteOptions& o
   if (const int64_t generation = int_or(meta.if_contains("generation")); generation > 0) {
     meta["generation"] = generation + 1;
   }
-  if (type.kind == "CustomResourceDefinition") hold_definition(object.as_object(), now);
   if (type.kind == "Namespace" && type.group.empty()) {
     meta.erase("deletionGracePeriodSeconds");
     ensure_object(object.as_object(), "status")["phase"] = "Terminating";
@@ -264,7 +264,10 @@ Task<Answer<Removed>> remove_one(Api& api, Call& call, std::string ns, std::stri
   }
   Json object = current;
   set_cascade(object.as_object()["metadata"].as_object(), *type, options);
-  mark_deleted(object, *type, options, api.clock.now());
+  const bool marked = mark_deleted(object, *type, options, api.clock.now());
+  if (marked && type->kind == "CustomResourceDefinition" && api.store.count(name) > 0) {
+    hold_definition(object.as_object(), api.clock.now());
+  }
   if (!holds_on(object, *type)) {
     if (options.dry_run) co_return Removed{.object = stored, .gone = true};
     // What watchers see last is the object as it was, not marked.

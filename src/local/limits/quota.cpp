@@ -81,8 +81,8 @@ bool Quota::covers(const Json& object, std::string_view plural) const {
 
 Usage Quota::limited(const Usage& usage) const {
   Usage ours;
-  for (const auto& [name, amount] : usage) {
-    if (hard.contains(name)) ours[name] = amount;
+  for (const auto& [resource, amount] : usage) {
+    if (hard.contains(resource)) ours[resource] = amount;
   }
   return ours;
 }
