@@ -75,7 +75,7 @@ Task<Result<std::vector<kube::Kind>>> AllObjects::discover() {
 }
 
 Task<Result<std::vector<kube::Kind>>> AllObjects::discover(std::string path) {
-  http::Request request{.target = client_.options().server + path};
+  http::Request request{.target = path};
   request.headers.set("accept",
                       "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
   const auto answer = co_await client_.raw(std::move(request));
