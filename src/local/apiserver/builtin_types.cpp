@@ -5,7 +5,6 @@
 #include "local/apiserver/crd.h"
 #include "local/apiserver/kinds/kinds.h"
 #include "local/apiserver/registry.h"
-#include "local/limits/limit_range.h"
 
 namespace grapnel::local {
 namespace {

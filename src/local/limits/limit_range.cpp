@@ -27,15 +27,6 @@ std::optional<Quantity> amount(const Json& value) {
                            : Quantity::parse(string_or(&value));
 }
 
-void fill(JsonObject& item, std::string_view key, const JsonObject& from) {
-  if (from.empty()) return;
-  const JsonObject source = from;  // ensure_object may move it
-  JsonObject& target = ensure_object(item, key);
-  for (const auto& [name, value] : source) {
-    if (!target.contains(name)) target[name] = value;
-  }
-}
-
 void fill_container(JsonObject& container, std::string_view which, const JsonObject& from,
                     std::vector<std::string>& set) {
   if (from.empty()) return;
@@ -143,17 +134,6 @@ Usage usage_in(const Json& container, std::string_view which) {
 }
 
 }  // namespace
-
-void limit_range_defaults(JsonObject& limit_range) {
-  Json& list = ensure_object(limit_range, "spec")["limits"];
-  if (!list.is_array()) return;
-  for (Json& item : list.as_array()) {
-    if (!item.is_object() || string_or(find(item, "type")) != "Container") continue;
-    fill(item.as_object(), "default", amounts_of(item, "max"));
-    fill(item.as_object(), "defaultRequest", amounts_of(item, "default"));
-    fill(item.as_object(), "defaultRequest", amounts_of(item, "min"));
-  }
-}
 
 void set_limit_defaults(Json& pod, const Json& limit_range) {
   std::vector<std::string> set;

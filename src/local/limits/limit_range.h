@@ -9,10 +9,6 @@
 
 namespace grapnel::local {
 
-// Fills in what follows from the rest: the default from the maximum, the default request from the
-// default or the minimum.
-void limit_range_defaults(JsonObject& limit_range);
-
 // Gives the containers of a pod the requests and limits that they do not name.
 void set_limit_defaults(Json& pod, const Json& limit_range);
 
