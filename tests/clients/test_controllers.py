@@ -121,10 +121,11 @@ def test_kuberay_operator(kubectl, start, tmp_path):
           "--watch-namespace", kubectl.namespace, "--kubeconfig", kubectl.kubeconfig)
 
     def group(**more):
-        container = pod_spec("sleep 1000")["containers"][0] | {"name": "ray"}
+        spec = pod_spec("sleep 1000", restart_policy="Always")
+        spec["containers"][0]["name"] = "ray"
         return {"rayStartParams": {}, **more, "template": {
             "metadata": {"annotations": {"ray.io/overwrite-container-cmd": "true"}},
-            "spec": {"containers": [container]}}}
+            "spec": spec}}
 
     kubectl.apply({
         "apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": "ray"},

@@ -416,7 +416,8 @@ class TestDelete:
         name = kubectl.namespace + "-b"
         kubectl("create", "namespace", name)
         kubectl("create", "cm", "c", "-n", name)
-        kubectl("create", "deployment", "d", "--image=host", "-n", name, "--", "sleep", "100")
+        kubectl("create", "deployment", "d", "--image=host", "-n", name, "--",
+                "sh", "-c", "trap exit TERM; sleep 100 & wait")
         kubectl("delete", "namespace", name, "--timeout=40s")
         assert "not found" in kubectl.refusal("get", "namespace", name)
         assert kubectl.names("cm", "-n", name) == []

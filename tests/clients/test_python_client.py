@@ -69,14 +69,6 @@ def test_watch_from_a_list_on(core, namespace):
     assert seen == ["ADDED", "MODIFIED", "DELETED"]
 
 
-def test_watch_from_too_long_ago_is_told_so(core, namespace):
-    with pytest.raises(ApiException) as expired:
-        for _ in watch.Watch().stream(core.list_namespaced_config_map, namespace,
-                                      resource_version="1", timeout_seconds=5):
-            pass
-    assert expired.value.status == 410
-
-
 def test_job_runs_and_its_log_can_be_read(api, core, namespace):
     batch = client.BatchV1Api(api)
     batch.create_namespaced_job(namespace, job("j", "echo hello; sleep 0.2"))

@@ -9,7 +9,8 @@ Json pod(std::string_view resources, std::string_view more = "{}") {
   Json object = *parse_json(fmt::format(
       R"({{"metadata":{{"name":"p"}},"spec":{{"containers":[{{"name":"c","resources":{}}}]}}}})",
       resources));
-  for (const auto& [key, value] : parse_json(more)->as_object()) object.as_object()[key] = value;
+  const Json extra = *parse_json(more);
+  for (const auto& [key, value] : extra.as_object()) object.as_object()[key] = value;
   return object;
 }
 

@@ -31,7 +31,7 @@ std::string shown(const std::string& element) {
   if (text.starts_with("f:")) return "." + std::string(text.substr(2));
   if (text.starts_with("v:")) return fmt::format("[={}]", text.substr(2));
   if (text.starts_with("i:")) return fmt::format("[{}]", text.substr(2));
-  const auto keys = parse_json(text.substr(2));
+  const auto keys = text.starts_with("k:") ? parse_json(text.substr(2)) : Result<Json>(Json());
   if (!keys || !keys->is_object()) return fmt::format("[{}]", text);
   std::vector<std::string> parts;
   for (const auto& entry : keys->as_object()) {
@@ -43,7 +43,9 @@ std::string shown(const std::string& element) {
 }  // namespace
 
 FieldSet FieldSet::from_json(const Json& fields) {
-  return parse(fields, 0);
+  FieldSet set = parse(fields, 0);
+  set.member = false;  // an object as a whole is nobody's
+  return set;
 }
 
 Json FieldSet::to_json() const {
