@@ -3,14 +3,17 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -190,7 +193,13 @@ Result<Streams> open_streams(const Command& command) {
   return streams;
 }
 
-Result<pid_t> start(const Command& command, const Streams& streams) {
+struct Ends {
+  int input = -1;  // each -1: our own
+  int output = -1;
+  int errors = -1;
+};
+
+Result<pid_t> start(const Command& command, const Ends& ends) {
   Attributes how;
   sigset_t none;
   sigset_t ignored;
@@ -204,12 +213,12 @@ Result<pid_t> start(const Command& command, const Streams& streams) {
   if (!command.share_input) flags |= POSIX_SPAWN_SETPGROUP;
   posix_spawnattr_setflags(&how.attributes, flags);
 
-  auto put = [&how](const Fd& fd, int target) {
-    if (fd) posix_spawn_file_actions_adddup2(&how.actions, fd.get(), target);
+  auto put = [&how](int fd, int target) {
+    if (fd >= 0) posix_spawn_file_actions_adddup2(&how.actions, fd, target);
   };
-  put(streams.input, STDIN_FILENO);
-  put(streams.output.write, STDOUT_FILENO);
-  put(streams.errors.write, STDERR_FILENO);
+  put(ends.input, STDIN_FILENO);
+  put(ends.output, STDOUT_FILENO);
+  put(ends.errors, STDERR_FILENO);
 
   Strings arguments(command.arguments);
   Strings environment(environment_with(command.environment));
@@ -306,7 +315,9 @@ Task<Result<Finished>> run_program(Command command) {
   {
     auto streams = open_streams(run->command);
     if (!streams) co_return fail(streams.error());
-    const auto pid = start(run->command, *streams);
+    const auto pid = start(run->command, {.input = streams->input.get(),
+                                          .output = streams->output.write.get(),
+                                          .errors = streams->errors.write.get()});
     if (!pid) co_return fail(pid.error());
     run->child = std::make_unique<Child>(executor, *pid, !run->command.share_input);
     run->output.assign(streams->output.read);
@@ -325,6 +336,61 @@ Task<Result<Finished>> run_program(Command command) {
   co_return Finished{.exit_code = exit_code_of(run->status),
                      .output = std::move(run->output.text),
                      .errors = std::move(run->errors.text)};
+}
+
+// One socket is its input and its output: unlike a pipe, writing to one that has ended raises no
+// signal.
+struct PipedProgram::Impl {
+  Impl(const Executor& executor, Fd ours, pid_t pid)
+      : socket(executor, asio::local::stream_protocol(), ours.release()),
+        child(executor, pid, true) {}
+  asio::local::stream_protocol::socket socket;
+  Child child;
+};
+
+PipedProgram::PipedProgram(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+PipedProgram::~PipedProgram() = default;
+
+Result<std::unique_ptr<PipedProgram>> PipedProgram::start(Executor executor,
+                                                          std::vector<std::string> arguments) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return fail(Reason::kSystem, "cannot make a pair of sockets: {}", std::strerror(errno));
+  }
+  Fd ours(ends[0]);
+  const Fd theirs(ends[1]);
+  const auto pid = grapnel::start({.arguments = std::move(arguments)},
+                                  {.input = theirs.get(), .output = theirs.get()});
+  if (!pid) return fail(pid.error());
+  return std::unique_ptr<PipedProgram>(
+      new PipedProgram(std::make_unique<Impl>(executor, std::move(ours), *pid)));
+}
+
+Task<Result<std::string>> PipedProgram::read() {
+  std::string piece(64UL << 10, '\0');
+  error_code error;
+  const size_t count = co_await impl_->socket.async_read_some(
+      asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
+  if (error && error != asio::error::eof) co_return fail(Reason::kSystem, "{}", error.message());
+  piece.resize(count);
+  co_return piece;
+}
+
+Task<Result<>> PipedProgram::write(std::string_view data) {
+  error_code error;
+  co_await asio::async_write(impl_->socket, asio::buffer(data.data(), data.size()),
+                             asio::redirect_error(asio::use_awaitable, error));
+  if (error) co_return fail(Reason::kSystem, "{}", error.message());
+  co_return Result<>();
+}
+
+void PipedProgram::finish_writing() {
+  error_code ignored;
+  impl_->socket.shutdown(asio::socket_base::shutdown_send, ignored);
+}
+
+Task<int> PipedProgram::wait() {
+  co_return exit_code_of(co_await impl_->child.wait());
 }
 
 }  // namespace grapnel

@@ -1,11 +1,14 @@
-// Runs another program to its end without holding up the loop.
+// Runs other programs without holding up the loop: to their end (run_program), or beside us with
+// their streams in our hands (PipedProgram).
 //
 // Cancelling the Task, or its time running out, kills the program and, unless it shares our
 // terminal, all that it started. A program that leaves children behind does not hold us: we stop
 // reading when it has ended.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,5 +36,24 @@ struct Finished {
 // An Error only when it could not be started or was not let run to its end; its exit code is the
 // caller's to judge.
 Task<Result<Finished>> run_program(Command command);
+
+// A program that reads what we write and whose output we read; its errors go to ours. Destroying it
+// kills it.
+class PipedProgram {
+ public:
+  static Result<std::unique_ptr<PipedProgram>> start(Executor executor,
+                                                     std::vector<std::string> arguments);
+  ~PipedProgram();
+
+  Task<Result<std::string>> read();  // empty at the end
+  Task<Result<>> write(std::string_view data);
+  void finish_writing();
+  Task<int> wait();  // its exit code, as above
+
+ private:
+  struct Impl;
+  explicit PipedProgram(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace grapnel

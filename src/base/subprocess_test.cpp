@@ -177,5 +177,50 @@ TEST_F(SubprocessTest, ALoopThatGoesAwayTakesTheProgramWithIt) {
   std::remove(path.c_str());
 }
 
+Task<> talk(Executor executor, std::vector<std::string> arguments, std::string input,
+            Finished& out) {
+  auto program = PipedProgram::start(executor, std::move(arguments));
+  if (!program) {
+    out.errors = program.error().message;
+    co_return;
+  }
+  const auto written = co_await (*program)->write(input);
+  if (!written) out.errors = written.error().message;
+  (*program)->finish_writing();
+  for (;;) {
+    const auto piece = co_await (*program)->read();
+    if (!piece || piece->empty()) break;
+    out.output += *piece;
+  }
+  out.exit_code = co_await (*program)->wait();
+}
+
+struct PipedProgramTest : SubprocessTest {
+  Finished talk_to(std::vector<std::string> arguments, std::string input) {
+    Finished out;
+    auto task = spawn(executor, talk(executor, std::move(arguments), std::move(input), out));
+    loop.restart();
+    loop.run_for(seconds(20));
+    EXPECT_TRUE(task.done());
+    return out;
+  }
+};
+
+TEST_F(PipedProgramTest, ReadsAndWritesUntilItsEnd) {
+  const auto done = talk_to({"sh", "-c", "tr a-z A-Z; exit 4"}, "hello");
+  EXPECT_EQ(done.output, "HELLO");
+  EXPECT_EQ(done.exit_code, 4);
+}
+
+TEST_F(PipedProgramTest, OneThatDoesNotReadEndsNobody) {
+  const auto done = talk_to({"sh", "-c", "exec 0<&- 1>&-; exit 0"}, std::string(8 << 20, 'x'));
+  EXPECT_THAT(done.errors, HasSubstr("Broken pipe"));
+  EXPECT_EQ(done.exit_code, 0);
+}
+
+TEST_F(PipedProgramTest, OneThatDoesNotExistIsAnError) {
+  EXPECT_THAT(talk_to({"/no/such/program"}, "").errors, HasSubstr("/no/such/program"));
+}
+
 }  // namespace
 }  // namespace grapnel

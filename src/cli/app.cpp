@@ -27,6 +27,10 @@ struct Invocation {
   Target target;
   ExperimentOptions experiment;
   LogsOptions logs;
+  ExecOptions exec;
+  CopyOptions copy;
+  ProcessOptions process;
+  std::vector<std::string> ports;
   OperatorOptions op;
   InstallOptions install;
   LogFormat log_format = LogFormat::kAuto;
@@ -134,6 +138,40 @@ void add_logs_command(CLI::App& app, Invocation& i) {
   command->callback([&i] { i.command = [&i] { return logs(i.logs); }; });
 }
 
+void add_process(CLI::App* command, ProcessOptions& options) {
+  add_target(command, options.target);
+  command->add_option("-n,--namespace", options.target.ns, "Its namespace");
+  command->add_option("--role", options.role, "A process of this component");
+  command->add_option("--rank", options.rank, "The process of this rank");
+}
+
+void add_process_commands(CLI::App& app, Invocation& i) {
+  auto* exec_command = app.add_subcommand(
+      "exec", "Run a command in a process of an experiment; without one a shell");
+  add_process(exec_command, i.exec.process);
+  exec_command->add_option("name", i.exec.process.name, "The experiment")->required();
+  exec_command->add_flag("-i,--stdin", i.exec.input, "Pass standard input on");
+  exec_command->add_flag("-t,--tty", i.exec.terminal, "Give it the terminal");
+  exec_command->add_option("command", i.exec.command, "After --: the command and its arguments");
+  exec_command->callback([&i] { i.command = [&i] { return exec(i.exec); }; });
+
+  auto* copy_command =
+      app.add_subcommand("cp", "Copy files into a process of an experiment or out of it");
+  add_process(copy_command, i.copy.process);
+  copy_command->add_option("from", i.copy.from, "A path, or NAME:PATH")->required();
+  copy_command->add_option("to", i.copy.to, "NAME:PATH, or a path")->required();
+  copy_command->callback([&i] { i.command = [&i] { return copy(i.copy); }; });
+
+  auto* forward_command = app.add_subcommand(
+      "port-forward", "Lead ports of this machine to ports of a process of an experiment");
+  add_process(forward_command, i.process);
+  forward_command->add_option("name", i.process.name, "The experiment")->required();
+  forward_command->add_option("ports", i.ports, "LOCAL:REMOTE; PORT for both; :REMOTE for any")
+      ->required();
+  forward_command->callback(
+      [&i] { i.command = [&i] { return port_forward(i.process, i.ports); }; });
+}
+
 void add_cluster_commands(CLI::App& app, Invocation& i) {
   auto* up_command = app.add_subcommand("up", "Start the laptop cluster");
   add_cluster_name(up_command, i.cluster, "--name");
@@ -229,6 +267,7 @@ int main(int argc, char** argv) {
   add_manifest_commands(app, i);
   add_experiment_commands(app, i);
   add_logs_command(app, i);
+  add_process_commands(app, i);
   add_cluster_commands(app, i);
   add_operator_command(app, i);
   add_install_command(app, i);

@@ -28,6 +28,9 @@ int logs(const LogsOptions& options);
 int cancel(const ExperimentOptions& options);
 int remove_experiment(const ExperimentOptions& options);
 int retry(const ExperimentOptions& options);
+int exec(ExecOptions options);
+int copy(CopyOptions options);
+int port_forward(const ProcessOptions& options, const std::vector<std::string>& ports);
 int run_operator(const OperatorOptions& options);
 int install(const InstallOptions& options);
 

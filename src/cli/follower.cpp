@@ -50,12 +50,12 @@ void Follower::on_experiment(const api::Experiment* after) {
 }
 
 void Follower::on_pod(const api::Pod* after) {
-  if (after == nullptr || !has_started(*after) || !options_.filter.takes(*after)) return;
+  if (after == nullptr || !has_started(*after) || !options_.filter.processes.takes(*after)) return;
   const auto [reader, is_new] = readers_.try_emplace(after->meta.uid.text());
-  if (is_new) reader->second = spawn(executor_, print_logs(after->meta.key, source_of(*after)));
+  if (is_new) reader->second = spawn(executor_, print_logs(after->meta.key, process_of(*after)));
 }
 
-Task<> Follower::print_logs(kube::Key pod, LogSource source) {
+Task<> Follower::print_logs(kube::Key pod, Process source) {
   kube::LogOptions options = options_.logs;
   options.follow = true;
   auto stream = co_await client_.logs({.ns = pod.ns.str(), .name = pod.name}, options);

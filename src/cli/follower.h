@@ -11,7 +11,7 @@
 #include "base/async.h"
 #include "base/random.h"
 #include "cli/log_printer.h"
-#include "cli/log_source.h"
+#include "cli/process.h"
 #include "kube/client.h"
 #include "runtime/informer.h"
 
@@ -34,7 +34,7 @@ class Follower {
  private:
   void on_experiment(const api::Experiment* after);
   void on_pod(const api::Pod* after);
-  Task<> print_logs(kube::Key pod, LogSource source);
+  Task<> print_logs(kube::Key pod, Process source);
 
   Executor executor_;
   kube::Client& client_;

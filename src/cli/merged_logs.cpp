@@ -12,7 +12,7 @@ std::string_view comparable(std::string_view line) {
 
 }  // namespace
 
-void MergedLogs::add(LogSource source, std::unique_ptr<http::BodyStream> stream) {
+void MergedLogs::add(Process source, std::unique_ptr<http::BodyStream> stream) {
   inputs_.push_back({.source = std::move(source), .stream = std::move(stream)});
 }
 

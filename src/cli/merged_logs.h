@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/async.h"
-#include "cli/log_source.h"
+#include "cli/process.h"
 #include "http/client.h"
 
 namespace grapnel::cli {
@@ -16,10 +16,10 @@ namespace grapnel::cli {
 class MergedLogs {
  public:
   // A stream of lines that each begin with an RFC 3339 time and a space.
-  void add(LogSource source, std::unique_ptr<http::BodyStream> stream);
+  void add(Process source, std::unique_ptr<http::BodyStream> stream);
 
   struct Line {
-    LogSource source;
+    Process source;
     std::string text;  // without the time
   };
   // The oldest line that is left; nothing at the end.
@@ -27,7 +27,7 @@ class MergedLogs {
 
  private:
   struct Input {
-    LogSource source;
+    Process source;
     std::unique_ptr<http::BodyStream> stream;
     std::string rest;                 // read, not yet taken
     std::optional<std::string> line;  // the next one, with its time

@@ -53,6 +53,27 @@ struct LogsOptions {
   std::string grep;
 };
 
+// A process of an experiment; without role and rank: the first.
+struct ProcessOptions {
+  Target target;
+  std::string name;
+  std::string role;
+  std::optional<int> rank;
+};
+
+struct ExecOptions {
+  ProcessOptions process;
+  std::vector<std::string> command;  // empty: a shell
+  bool input = false;
+  bool terminal = false;
+};
+
+struct CopyOptions {
+  ProcessOptions process;  // its name is in one of the two
+  std::string from;
+  std::string to;
+};
+
 struct RunOptions {
   ManifestOptions manifest;
   ClusterOptions cluster;

@@ -240,13 +240,17 @@ class SpdyWriter::Deflater {
 
   // The dictionary need not be used.
   std::string add(std::string_view text) {
-    std::array<char, 256> piece;
+    std::string out;
     stream_.next_in = bytes_of(text);
     stream_.avail_in = static_cast<uInt>(text.size());
-    stream_.next_out = reinterpret_cast<Bytef*>(piece.data());
-    stream_.avail_out = piece.size();
-    ::deflate(&stream_, Z_SYNC_FLUSH);
-    return {piece.data(), piece.size() - stream_.avail_out};
+    do {
+      std::array<char, 256> piece;
+      stream_.next_out = reinterpret_cast<Bytef*>(piece.data());
+      stream_.avail_out = piece.size();
+      ::deflate(&stream_, Z_SYNC_FLUSH);
+      out.append(piece.data(), piece.size() - stream_.avail_out);
+    } while (stream_.avail_out == 0);
+    return out;
   }
 
  private:
@@ -256,6 +260,21 @@ class SpdyWriter::Deflater {
 SpdyWriter::SpdyWriter() : deflater_(std::make_unique<Deflater>()) {}
 SpdyWriter::~SpdyWriter() = default;
 
+std::string SpdyWriter::open(uint32_t stream, const std::map<std::string, std::string>& headers) {
+  std::string payload;
+  put32(payload, stream);
+  put32(payload, 0);     // belongs to no other stream
+  payload.append(2, 0);  // priority, slot
+  std::string block;
+  put32(block, static_cast<uint32_t>(headers.size()));
+  for (const auto& [name, value] : headers) {
+    put32(block, static_cast<uint32_t>(name.size()));
+    block += name;
+    put32(block, static_cast<uint32_t>(value.size()));
+    block += value;
+  }
+  return control_frame(kSynStream, payload + deflater_->add(block));
+}
 std::string SpdyWriter::reply(uint32_t stream) {
   std::string payload;
   put32(payload, stream);
@@ -265,6 +284,13 @@ std::string SpdyWriter::reply(uint32_t stream) {
 }
 std::string SpdyWriter::data(uint32_t stream, std::string_view data, bool finished) const {
   return frame(stream, finished ? kFin : 0, data);
+}
+std::string SpdyWriter::reset(uint32_t stream) const {
+  constexpr uint32_t kCancel = 5;
+  std::string payload;
+  put32(payload, stream);
+  put32(payload, kCancel);
+  return control_frame(kRstStream, payload);
 }
 std::string SpdyWriter::ping(uint32_t id) const {
   std::string payload;

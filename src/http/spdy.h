@@ -1,5 +1,5 @@
-// The part of SPDY/3.1 that Kubernetes' port-forward speaks, as bytes in and bytes out: streams are
-// opened by the client, flow control is not used.
+// The part of SPDY/3.1 that Kubernetes' port-forward speaks, as bytes in and bytes out, for both
+// ends: streams are opened by the client, flow control is not used.
 #pragma once
 
 #include <cstdint>
@@ -58,8 +58,11 @@ class SpdyWriter {
   SpdyWriter();
   ~SpdyWriter();
 
+  // A client's streams have odd numbers that rise.
+  std::string open(uint32_t stream, const std::map<std::string, std::string>& headers);
   std::string reply(uint32_t stream);  // accepts it
   std::string data(uint32_t stream, std::string_view data, bool finished = false) const;
+  std::string reset(uint32_t stream) const;  // gives it up
   std::string ping(uint32_t id) const;
 
  private:

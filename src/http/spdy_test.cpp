@@ -36,6 +36,25 @@ TEST(Spdy, StreamsAreOpenedWithHeaders) {
   EXPECT_FALSE(reader.next()->has_value());
 }
 
+TEST(Spdy, WhatOneEndOpensTheOtherReads) {
+  SpdyWriter writer;
+  SpdyReader reader;
+  for (uint32_t stream = 1; stream < 9; stream += 2) {
+    // Long enough to fill more than one piece of compressed text.
+    std::string noise;
+    for (uint32_t i = 0; i < 2000; ++i) noise += static_cast<char>('!' + (i * i * stream) % 89);
+    const std::map<std::string, std::string> headers{
+        {"streamtype", "data"}, {"port", std::to_string(stream)}, {"noise", noise}};
+    reader.feed(writer.open(stream, headers));
+    const auto frame = reader.next();
+    ASSERT_TRUE(frame && *frame);
+    EXPECT_EQ(std::get<SpdyOpened>(**frame).stream, stream);
+    EXPECT_EQ(std::get<SpdyOpened>(**frame).headers, headers);
+  }
+  reader.feed(writer.reset(7));
+  EXPECT_EQ(std::get<SpdyReset>(**reader.next()).stream, 7U);
+}
+
 TEST(Spdy, FramesMayComeByteByByte) {
   SpdyReader reader;
   const std::string all = kError + SpdyWriter().data(3, "hello", true) + SpdyWriter().ping(7);

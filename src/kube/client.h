@@ -98,7 +98,7 @@ struct ClientOptions {
   Duration timeout = seconds(30);
   // Called after each answer, for the metrics: the HTTP method, and code 0 when no answer came.
   std::function<void(std::string_view method, int code, Duration took)> observe;
-  // For exec(), which needs more than a transport; without it exec() fails.
+  // For exec() and port_forward(), which need more than a transport; without it they fail.
   OpenWebSocket open_websocket;
   Clock* clock = &system_clock();
 };
@@ -127,8 +127,10 @@ class Client {
   Task<Result<Json>> remove_collection(Kind kind, ListOptions which, DeleteOptions options = {});
 
   Task<Result<std::unique_ptr<http::BodyStream>>> logs(Where pod, LogOptions options);
-  // The channels of v5.channel.k8s.io: the first byte of each message is the channel.
+  // The channels of v5.channel.k8s.io; remote_command.h reads and writes them.
   Task<Result<std::unique_ptr<http::WebSocket>>> exec(Where pod, ExecOptions options);
+  // SPDY in a WebSocket; port_forward.h speaks it.
+  Task<Result<std::unique_ptr<http::WebSocket>>> port_forward(Where pod);
 
   // Any path below the server: discovery, /readyz, service and pod proxies. An answer of any code
   // is a success here; error_of_answer() makes an Error of it.
@@ -143,6 +145,8 @@ class Client {
                                 bool (*unauthorized)(const Answer&));
   Task<Result<Json>> send_json(http::Request request);
   Task<Result<std::unique_ptr<http::BodyStream>>> open(http::Request request);
+  Task<Result<std::unique_ptr<http::WebSocket>>> open_websocket(Where pod, Query query,
+                                                                std::string protocol);
   http::Request request(std::string_view method, std::string_view path, const Query& query) const;
   Task<Result<>> authorize(http::Request& request);
   std::string_view path_of(const http::Request& request) const;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "kube/fake_test.h"
+#include "kube/fake_websocket_test.h"
 
 namespace grapnel::kube {
 namespace {
@@ -193,24 +194,17 @@ TEST_F(ClientTest, WhatIsNotFullyNamedIsNeverSent) {
   EXPECT_TRUE(transport->asked.empty());
 }
 
-class FakeWebSocket final : public http::WebSocket {
- public:
-  Task<Result<Message>> read() override { co_return Message{.closed = true}; }
-  Task<Result<>> write(std::string_view, bool) override { co_return Result<>(); }
-  Task<> close() override { co_return; }
-  std::string_view subprotocol() const override { return "v5.channel.k8s.io"; }
-};
-
 TEST_F(ClientTest, Exec) {
   std::vector<http::Request> opened;
   std::vector<int> codes{401, 0};
+  std::vector<std::string> offered;
   const OpenWebSocket open =
       [&](http::Request request,
           std::vector<std::string> protocols) -> Task<Result<std::unique_ptr<http::WebSocket>>> {
-    EXPECT_THAT(protocols, ElementsAre("v5.channel.k8s.io"));
+    offered = protocols;
     opened.push_back(std::move(request));
     const int code = codes.at(opened.size() - 1);
-    if (code == 0) co_return std::make_unique<FakeWebSocket>();
+    if (code == 0) co_return std::make_unique<FakeWebSocket>(executor);
     co_return fail(Error{.message = R"({"kind":"Status","reason":"NotFound","message":"gone"})",
                          .code = code});
   };
@@ -224,12 +218,18 @@ TEST_F(ClientTest, Exec) {
             "https://host/api/v1/namespaces/a/pods/b/exec?container=c&stdin=true&stdout=true&"
             "stderr=true&command=sh&command=-c&command=echo%20a%26b");
   EXPECT_EQ(opened[1].headers.get("Authorization"), "Bearer 2");
+  EXPECT_THAT(offered, ElementsAre("v5.channel.k8s.io"));
 
   codes = {0, 0, 404};
   const auto refused = run(client.exec({"a", "b", ""}, {.command = {"ls"}, .tty = true}));
   EXPECT_THAT(opened[2].target, testing::EndsWith("/exec?stdout=true&tty=true&command=ls"));
   EXPECT_EQ(refused.error().reason, Reason::kNotFound);
   EXPECT_EQ(refused.error().message, "gone");
+
+  codes = {0, 0, 0, 0};
+  run(client.port_forward({"a", "b", ""})).value();
+  EXPECT_THAT(opened[3].target, testing::EndsWith("/api/v1/namespaces/a/pods/b/portforward"));
+  EXPECT_THAT(offered, ElementsAre("SPDY/3.1+portforward.k8s.io"));
 }
 
 TEST_F(ClientTest, Logs) {

@@ -1,4 +1,4 @@
-// exec: the one verb that needs a WebSocket.
+// exec and portforward: the verbs that need a WebSocket.
 #include <fmt/format.h>
 
 #include "kube/client.h"
@@ -19,19 +19,29 @@ Query exec_query(const ExecOptions& options) {
 }  // namespace
 
 Task<Result<std::unique_ptr<http::WebSocket>>> Client::exec(Where pod, ExecOptions options) {
+  if (options.command.empty()) co_return fail(Reason::kUsage, "exec without a command");
   pod.subresource = "exec";
+  co_return co_await open_websocket(std::move(pod), exec_query(options), "v5.channel.k8s.io");
+}
+
+Task<Result<std::unique_ptr<http::WebSocket>>> Client::port_forward(Where pod) {
+  pod.subresource = "portforward";
+  co_return co_await open_websocket(std::move(pod), {}, "SPDY/3.1+portforward.k8s.io");
+}
+
+Task<Result<std::unique_ptr<http::WebSocket>>> Client::open_websocket(Where pod, Query query,
+                                                                      std::string protocol) {
   const auto path = object_path(kinds::kPod, pod);
   if (!path) co_return fail(path.error());
-  if (options.command.empty()) co_return fail(Reason::kUsage, "exec without a command");
   if (!options_.open_websocket) {
     co_return fail(Reason::kUsage, "this client was made without a way to open WebSockets");
   }
-  const http::Request ask = request("GET", *path, exec_query(options));
+  const http::Request ask = request("GET", *path, query);
   for (bool retried = false;; retried = true) {
     http::Request attempt = ask;
     if (auto done = co_await authorize(attempt); !done) co_return fail(std::move(done.error()));
     const std::string authorization(attempt.headers.get("Authorization"));
-    auto socket = co_await options_.open_websocket(std::move(attempt), {"v5.channel.k8s.io"});
+    auto socket = co_await options_.open_websocket(std::move(attempt), {protocol});
     if (socket) co_return socket;
     const int code = socket.error().code;
     if (code == 401 && !retried && credentials_ && credentials_->renew(authorization)) continue;

@@ -16,3 +16,11 @@ def grapnel():
         assert down.returncode == 0, down.stderr + program.cluster_log()
         log = program.cluster_log()
         assert "ERROR: AddressSanitizer" not in log and "runtime error:" not in log, log[-5000:]
+
+
+@pytest.fixture
+def up(grapnel):
+    """The same, with the cluster running."""
+    started = grapnel("up", "-d")
+    assert started.returncode == 0, started.stderr + grapnel.cluster_log()
+    return grapnel

@@ -25,6 +25,9 @@ class Grapnel:
         return subprocess.Popen([PROGRAM, *map(str, arguments)], cwd=ROOT, env=self.environment,
                                 stdout=log.open("w"), stderr=subprocess.STDOUT)
 
+    def command(self, *arguments):
+        return [PROGRAM, *map(str, arguments)]
+
     def cluster_log(self, name="default") -> str:
         path = self.state / "grapnel" / name / "log"
         return path.read_text() if path.exists() else ""

@@ -3,8 +3,6 @@
 import json
 import time
 
-import pytest
-
 from .grapnel import ROOT
 from .test_run import manifest
 
@@ -30,13 +28,6 @@ def submit(grapnel, path, name):
     assert submitted.returncode == 0, submitted.stderr + grapnel.cluster_log()
     assert submitted.stdout == name + "\n"
     return name
-
-
-@pytest.fixture
-def up(grapnel):
-    started = grapnel("up", "-d")
-    assert started.returncode == 0, started.stderr + grapnel.cluster_log()
-    return grapnel
 
 
 def test_an_experiment_from_submit_to_delete(up, tmp_path):

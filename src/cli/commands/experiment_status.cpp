@@ -6,13 +6,15 @@
 #include <iostream>
 
 #include "cli/commands.h"
-#include "cli/log_source.h"
+#include "cli/experiment.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
+#include "cli/process.h"
 #include "cli/target.h"
 #include "cli/tree.h"
 #include "document/yaml.h"
 #include "kube/kind.h"
+#include "operators/jobset/names.h"
 #include "runtime/informer.h"
 
 namespace grapnel::cli {
@@ -23,15 +25,9 @@ namespace kinds = kube::kinds;
 // Changes that come together are shown together.
 constexpr milliseconds kPause{100};
 
-Error not_there(const std::string& name) {
-  return {.reason = Reason::kNotFound,
-          .message = fmt::format(
-              "there is no experiment '{}'; `grapnel list` shows those there are", name)};
-}
-
 kube::ListOptions jobs_of(const kube::Key& experiment) {
   return {.ns = experiment.ns.str(),
-          .label_selector = "jobset.sigs.k8s.io/jobset-name=" + experiment.name};
+          .label_selector = fmt::format("{}={}", jobset::keys::kJobSetName, experiment.name)};
 }
 
 // Draws over what it drew before on a terminal; otherwise each picture follows the last.
@@ -102,7 +98,7 @@ class StatusView {
                                changed_.wait());
       }
       const auto experiment = experiments_.cache().get(key_);
-      if (!experiment) co_return report(not_there(key_.name), kFailed);
+      if (!experiment) co_return report(no_experiment(key_.name), kFailed);
       screen.show(picture(*experiment));
       if (!watch || experiment->status.end_time) co_return kOk;
       // The clock in the picture moves, too.
@@ -135,11 +131,8 @@ Task<int> show(Executor executor, ExperimentOptions options) {
   if (!to) co_return report(to.error(), kUsage);
   if (options.output == Output::kJson || options.output == Output::kYaml) {
     const auto found =
-        co_await to->client->get(kinds::kExperiment, {.ns = to->ns, .name = options.name});
-    if (!found) {
-      const bool missing = found.error().reason == Reason::kNotFound;
-      co_return report(missing ? not_there(options.name) : found.error(), kFailed);
-    }
+        co_await get_experiment_object(*to->client, {Interned(to->ns), options.name});
+    if (!found) co_return report(found.error(), kFailed);
     std::cout << (options.output == Output::kJson ? to_pretty_text(*found) + "\n"
                                                   : to_yaml(*found));
     co_return kOk;

@@ -3,6 +3,7 @@
 
 #include "api/experiment.h"
 #include "cli/commands.h"
+#include "cli/experiment.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
 #include "cli/submission.h"
@@ -18,14 +19,6 @@ namespace {
 using kube::kinds::kExperiment;
 
 constexpr std::string_view kRetryOf = "grapnel.dev/retry-of";
-
-Error explained(Error error, const std::string& name) {
-  if (error.reason == Reason::kNotFound) {
-    error.message =
-        fmt::format("there is no experiment '{}'; `grapnel list` shows those there are", name);
-  }
-  return error;
-}
 
 std::string table_of(const std::vector<api::Experiment>& experiments, Output output, bool with_ns) {
   std::vector<std::string> headings{"NAME", "OPERATOR", "PHASE", "PROCESSES", "AGE"};
@@ -85,9 +78,7 @@ Task<int> do_submit(Executor executor, const experiment::Manifest& manifest, std
 Task<int> do_cancel(Executor executor, ExperimentOptions options) {
   auto to = connect_to(executor, options.target);
   if (!to) co_return report(to.error(), kUsage);
-  const auto found = co_await to->client->get(kExperiment, {.ns = to->ns, .name = options.name});
-  if (!found) co_return report(explained(found.error(), options.name), kFailed);
-  const auto experiment = api::decode_resource<api::Experiment>(*found);
+  const auto experiment = co_await get_experiment(*to->client, {Interned(to->ns), options.name});
   if (!experiment) co_return report(experiment.error(), kFailed);
   if (experiment->status.end_time) {
     std::cout << fmt::format("{} has ended already: {}\n", options.name,
@@ -132,8 +123,8 @@ Json again(const Json& experiment, const std::string& ns, const std::string& nam
 Task<int> do_retry(Executor executor, ExperimentOptions options) {
   auto to = connect_to(executor, options.target);
   if (!to) co_return report(to.error(), kUsage);
-  const auto found = co_await to->client->get(kExperiment, {.ns = to->ns, .name = options.name});
-  if (!found) co_return report(explained(found.error(), options.name), kFailed);
+  const auto found = co_await get_experiment_object(*to->client, {Interned(to->ns), options.name});
+  if (!found) co_return report(found.error(), kFailed);
   const auto name = name_with_ending(options.name);
   if (!name) co_return report(name.error(), kFailed);
   const auto created = co_await to->client->create(kExperiment, again(*found, to->ns, *name));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/experiment.h"
 #include "cli/follower.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
@@ -20,7 +21,7 @@ struct Wish {
 };
 
 Result<Wish> wish_of(const LogsOptions& options) {
-  Wish wish{.filter = {.role = options.role, .rank = options.rank},
+  Wish wish{.filter = {.processes = {.role = options.role, .rank = options.rank}},
             .logs = {.previous = options.previous, .tail_lines = options.tail}};
   if (!options.since.empty()) {
     wish.logs.since = parse_go_duration(options.since);
@@ -37,29 +38,15 @@ Result<Wish> wish_of(const LogsOptions& options) {
   return wish;
 }
 
-Task<Result<std::vector<api::Pod>>> pods_to_read(kube::Client& client, kube::Key key,
-                                                 const LogFilter& filter) {
-  const auto list = co_await client.list(kube::kinds::kPod, pods_of(key));
-  if (!list) co_return fail(list.error());
-  std::vector<api::Pod> pods;
-  for (const Json& item : list->at("items").as_array()) {
-    auto pod = api::decode_pod(item, {});
-    if (pod && has_started(*pod) && filter.takes(*pod)) pods.push_back(std::move(*pod));
-  }
-  co_return pods;
-}
-
 Task<int> print_once(kube::Client& client, kube::Key key, Wish wish, LogPrinter& printer,
                      LogPrinter& notes) {
-  const auto found =
-      co_await client.get(kube::kinds::kExperiment, {.ns = key.ns.str(), .name = key.name});
-  if (!found) co_return report(found.error(), kFailed);
-  const auto pods = co_await pods_to_read(client, key, wish.filter);
+  auto pods = co_await find_processes(client, key, wish.filter.processes);
   if (!pods) co_return report(pods.error(), kFailed);
+  std::erase_if(*pods, [](const api::Pod& pod) { return !has_started(pod); });
   MergedLogs merged;
   wish.logs.timestamps = true;
   for (const api::Pod& pod : *pods) {
-    const auto source = source_of(pod);
+    const auto source = process_of(pod);
     auto stream =
         co_await client.logs({.ns = pod.meta.key.ns.str(), .name = pod.meta.name()}, wish.logs);
     if (stream) {
@@ -84,12 +71,11 @@ Task<int> print(Executor executor, LogsOptions options, Wish wish) {
   LogPrinter printer(stdout, ::isatty(STDOUT_FILENO) == 1);
   LogPrinter notes(stderr, ::isatty(STDERR_FILENO) == 1);
   const kube::Key key{Interned(to->ns), options.name};
+  const auto found = co_await get_experiment(*to->client, key);
+  if (!found) co_return report(found.error(), kFailed);
   if (!options.follow) {
     co_return co_await print_once(*to->client, key, std::move(wish), printer, notes);
   }
-  const auto found =
-      co_await to->client->get(kube::kinds::kExperiment, {.ns = to->ns, .name = options.name});
-  if (!found) co_return report(found.error(), kFailed);
   Follower follower(executor, *to->client, system_clock(), key,
                     {.filter = wish.filter, .logs = wish.logs}, printer, notes);
   co_await follower.run();

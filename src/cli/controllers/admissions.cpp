@@ -6,6 +6,7 @@
 #include "api/jobset.h"
 #include "operators/experiment/compile.h"
 #include "operators/jobset/defaults.h"
+#include "operators/jobset/names.h"
 #include "operators/jobset/placement.h"
 #include "operators/jobset/validate.h"
 
@@ -132,7 +133,7 @@ Json mutating_webhooks(const std::string& ns, const std::string& service) {
   // No other pod of the cluster waits for us.
   pods.as_object()["objectSelector"] = JsonObject{
       {"matchExpressions",
-       JsonArray{JsonObject{{"key", "jobset.sigs.k8s.io/jobset-name"}, {"operator", "Exists"}}}}};
+       JsonArray{JsonObject{{"key", jobset::keys::kJobSetName}, {"operator", "Exists"}}}}};
   return configuration("MutatingWebhookConfiguration", {webhook({.name = "mjobset.grapnel.dev",
                                                                  .path = kMutateJobSet,
                                                                  .group = "jobset.x-k8s.io",

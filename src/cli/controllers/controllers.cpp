@@ -8,17 +8,17 @@
 #include "kube/kind.h"
 #include "operators/experiment/plan.h"
 #include "operators/jobset/gang.h"
+#include "operators/jobset/names.h"
 #include "operators/jobset/plan.h"
 
 namespace grapnel::cli {
 namespace {
 
 namespace kinds = kube::kinds;
+using jobset::keys::kJobSetName;
 using runtime::Informer;
 using runtime::Manager;
 using runtime::Plan;
-
-constexpr std::string_view kJobSetName = "jobset.sigs.k8s.io/jobset-name";
 
 runtime::InformerOptions watch_of(const kube::Kind& kind, const ControllerOptions& options,
                                   std::string_view labels = "") {

@@ -51,6 +51,7 @@ struct Call {
   std::vector<std::string> warnings;  // become Warning headers
 
   std::string_view query(std::string_view name) const { return target.get(name); }
+  bool asks_for(std::string_view name) const { return query(name) == "true" || query(name) == "1"; }
   GroupResource what() const { return type->group_resource(); }
 };
 

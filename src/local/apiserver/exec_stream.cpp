@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "base/unless.h"
+#include "kube/exec_channels.h"
 #include "local/apiserver/reply.h"
 
 namespace grapnel::local {
@@ -13,14 +14,7 @@ namespace {
 constexpr std::string_view kNewest = "v5.channel.k8s.io";
 constexpr std::array<std::string_view, 2> kProtocols{kNewest, "v4.channel.k8s.io"};
 
-enum class Channel : unsigned char {
-  kInput = 0,
-  kOutput = 1,
-  kError = 2,
-  kStatus = 3,
-  kResize = 4,
-  kClose = 255,  // followed by the channel that is over; since v5
-};
+using Channel = kube::ExecChannel;
 
 Task<Result<>> send(http::WebSocket& socket, Channel channel, std::string_view data) {
   std::string message(1, static_cast<char>(channel));
@@ -107,18 +101,14 @@ std::string_view choose_protocol(const http::Request& request) {
   return {};
 }
 
-bool is_true(std::string_view text) {
-  return text == "true" || text == "1";
-}
-
 PodExecRequest request_of(const Call& call) {
   PodExecRequest request{.ns = call.info.ns,
                          .pod = call.info.name,
                          .container = std::string(call.query("container")),
-                         .stdin_open = is_true(call.query("stdin")),
-                         .stdout_open = is_true(call.query("stdout")),
-                         .stderr_open = is_true(call.query("stderr")),
-                         .tty = is_true(call.query("tty"))};
+                         .stdin_open = call.asks_for("stdin"),
+                         .stdout_open = call.asks_for("stdout"),
+                         .stderr_open = call.asks_for("stderr"),
+                         .tty = call.asks_for("tty")};
   for (const auto& [name, value] : call.target.query) {
     if (name == "command") request.command.push_back(value);
   }

@@ -18,17 +18,13 @@ std::optional<int64_t> number_of(std::string_view text) {
   return number;
 }
 
-bool is_true(std::string_view text) {
-  return text == "true" || text == "1";
-}
-
 Task<> serve_logs(Api& api, const Call& call, http::Exchange& exchange) {
   PodLogRequest request{.ns = call.info.ns,
                         .pod = call.info.name,
                         .container = std::string(call.query("container")),
-                        .follow = is_true(call.query("follow")),
-                        .previous = is_true(call.query("previous")),
-                        .timestamps = is_true(call.query("timestamps")),
+                        .follow = call.asks_for("follow"),
+                        .previous = call.asks_for("previous"),
+                        .timestamps = call.asks_for("timestamps"),
                         .tail_lines = number_of(call.query("tailLines")),
                         .since_seconds = number_of(call.query("sinceSeconds")),
                         .since_time = parse_time(call.query("sinceTime")),

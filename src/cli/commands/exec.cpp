@@ -1,0 +1,97 @@
+// grapnel exec: a command in a process of an experiment, with the terminal if asked.
+#include <unistd.h>
+
+#include <iostream>
+
+#include "cli/commands.h"
+#include "cli/loop.h"
+#include "cli/manifest.h"
+#include "cli/process.h"
+#include "cli/target.h"
+#include "cli/terminal.h"
+#include "kube/remote_command.h"
+
+namespace grapnel::cli {
+namespace {
+
+Task<> pass_input(Executor executor, kube::RemoteCommand& command) {
+  StandardInput input(executor);
+  for (;;) {
+    const auto piece = co_await input.read();
+    if (!piece || piece->empty()) break;
+    if (const auto sent = co_await command.write_input(*piece); !sent) co_return;
+  }
+  (void)co_await command.close_input();
+}
+
+Task<> pass_sizes(Executor executor, kube::RemoteCommand& command) {
+  Resizes resizes(executor);
+  for (;;) {
+    if (const auto size = terminal_size()) {
+      if (const auto sent = co_await command.resize(size->width, size->height); !sent) co_return;
+    }
+    co_await resizes.next();
+  }
+}
+
+Task<Result<int>> pass_output(kube::RemoteCommand& command) {
+  for (;;) {
+    const auto event = co_await command.read();
+    if (!event) co_return fail(event.error());
+    if (event->exit_code) co_return *event->exit_code;
+    const auto& [fd, text] = event->errors.empty()
+                                 ? std::pair<int, const std::string&>(STDOUT_FILENO, event->output)
+                                 : std::pair<int, const std::string&>(STDERR_FILENO, event->errors);
+    if (auto written = write_all(fd, text); !written) co_return fail(written.error());
+  }
+}
+
+Task<Result<int>> attend(Executor executor, kube::RemoteCommand& command, bool input,
+                         bool terminal) {
+  std::optional<RawTerminal> raw;
+  if (terminal) raw.emplace();
+  std::vector<Spawned> passing;
+  if (input) passing.push_back(spawn(executor, pass_input(executor, command)));
+  if (terminal) passing.push_back(spawn(executor, pass_sizes(executor, command)));
+  auto code = co_await pass_output(command);
+  for (auto& task : passing) {
+    task.cancel();
+    co_await task.join();
+  }
+  co_return code;
+}
+
+Task<int> execute(Executor executor, ExecOptions options) {
+  auto to = connect_to(executor, options.process.target);
+  if (!to) co_return report(to.error(), kUsage);
+  const auto& [target, name, role, rank] = options.process;
+  const auto pod = co_await find_running_process(*to->client, {Interned(to->ns), name},
+                                                 {.role = role, .rank = rank});
+  if (!pod) co_return report(pod.error(), kFailed);
+  auto socket = co_await to->client->exec(
+      {.ns = to->ns, .name = pod->meta.name()},
+      {.command = options.command, .stdin_open = options.input, .tty = options.terminal});
+  if (!socket) co_return report(socket.error(), kFailed);
+  kube::RemoteCommand command(std::move(*socket));
+  const auto code = co_await attend(executor, command, options.input, options.terminal);
+  if (!code) co_return report(code.error(), kFailed);
+  co_return *code;
+}
+
+}  // namespace
+
+int exec(ExecOptions options) {
+  const bool at_terminal = ::isatty(STDIN_FILENO) == 1;
+  if (options.command.empty()) {
+    options.command = {"/bin/sh"};
+    options.input = true;
+    options.terminal = at_terminal;
+  }
+  if (options.terminal && !at_terminal) {
+    std::cerr << "standard input is no terminal: going on without one\n";
+    options.terminal = false;
+  }
+  return run_loop([&](Executor executor) { return execute(executor, options); });
+}
+
+}  // namespace grapnel::cli

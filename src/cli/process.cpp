@@ -1,0 +1,103 @@
+#include "cli/process.h"
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+
+#include "base/strings.h"
+#include "cli/experiment.h"
+#include "operators/experiment/plan.h"
+#include "operators/jobset/names.h"
+
+namespace grapnel::cli {
+namespace {
+
+namespace keys = jobset::keys;
+
+int number_of(std::string_view text) {
+  int number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// A Job's place among all Jobs of the experiment, then the pod's in its Job.
+std::tuple<int, int, std::string> order_of(const api::Pod& pod) {
+  const auto& labels = pod.meta.labels;
+  return {number_of(labels.get(keys::kJobGlobalIndex)),
+          number_of(labels.get(experiment::kRankLabel)), pod.meta.name()};
+}
+
+Failure nothing_runs(const std::string& name, const std::vector<api::Pod>& all,
+                     const ProcessFilter& filter) {
+  std::vector<std::string> others;
+  for (const auto& pod : all) {
+    if (!filter.takes(pod)) {
+      others.push_back(process_of(pod).name);
+    } else {
+      return fail(Reason::kNotFound, "{} of '{}' does not run: it is {}", process_of(pod).name,
+                  name, api::to_string(pod.phase));
+    }
+  }
+  if (others.empty()) {
+    return fail(Reason::kNotFound, "no process of '{0}' runs; `grapnel status {0}` says why", name);
+  }
+  return fail(Reason::kNotFound, "'{}' has no such process; there are {}", name,
+              join(others, ", "));
+}
+
+}  // namespace
+
+Process process_of(const api::Pod& pod) {
+  const auto& labels = pod.meta.labels;
+  const auto component = labels.get(experiment::kComponentLabel);
+  const auto rank = labels.get(experiment::kRankLabel);
+  // One Job: its pods are told apart by their rank. Several: as the pods' names do, since
+  // `worker-2-0` could be of `worker` as well as of `worker-2`.
+  const auto jobs = labels.get(keys::kGlobalReplicas);
+  return {.name = jobs.empty() || jobs == "1"
+                      ? fmt::format("{}-{}", component, rank)
+                      : fmt::format("{}-{}-{}", component, labels.get(keys::kJobIndex), rank),
+          .rank = number_of(rank)};
+}
+
+bool ProcessFilter::takes(const api::Pod& pod) const {
+  if (!role.empty() && pod.meta.labels.get(experiment::kComponentLabel) != role) return false;
+  return !rank || process_of(pod).rank == *rank;
+}
+
+kube::ListOptions pods_of(const kube::Key& experiment) {
+  return {.ns = experiment.ns.str(),
+          .label_selector = fmt::format("{}={}", experiment::kExperimentLabel, experiment.name)};
+}
+
+bool has_started(const api::Pod& pod) {
+  return pod.phase == api::Pod::Phase::kRunning || pod.is_finished();
+}
+
+Task<Result<std::vector<api::Pod>>> find_processes(kube::Client& client, kube::Key experiment,
+                                                   ProcessFilter filter) {
+  const auto list = co_await client.list(kube::kinds::kPod, pods_of(experiment));
+  if (!list) co_return fail(list.error());
+  std::vector<api::Pod> pods;
+  for (const Json& item : list->at("items").as_array()) {
+    auto pod = api::decode_pod(item, {});
+    if (pod && filter.takes(*pod)) pods.push_back(std::move(*pod));
+  }
+  std::ranges::sort(pods, {}, order_of);
+  co_return pods;
+}
+
+Task<Result<api::Pod>> find_running_process(kube::Client& client, kube::Key experiment,
+                                            ProcessFilter filter) {
+  const auto found = co_await get_experiment(client, experiment);
+  if (!found) co_return fail(found.error());
+  const auto all = co_await find_processes(client, experiment, {});
+  if (!all) co_return fail(all.error());
+  for (const auto& pod : *all) {
+    const bool runs = pod.phase == api::Pod::Phase::kRunning && !pod.meta.is_being_deleted();
+    if (runs && filter.takes(pod)) co_return pod;
+  }
+  co_return nothing_runs(experiment.name, *all, filter);
+}
+
+}  // namespace grapnel::cli

@@ -1,0 +1,46 @@
+// The processes of an experiment: how they are called, and which of them a person means.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/pod.h"
+#include "document/pattern.h"
+#include "kube/client.h"
+
+namespace grapnel::cli {
+
+struct Process {
+  std::string name;  // worker-0; worker-1-0 where an experiment has several Jobs
+  int rank = 0;
+};
+Process process_of(const api::Pod& pod);
+
+struct ProcessFilter {
+  std::string role;  // "": all components
+  std::optional<int> rank;
+
+  bool takes(const api::Pod& pod) const;
+};
+
+struct LogFilter {
+  ProcessFilter processes;
+  std::optional<Pattern> pattern;  // of lines
+
+  bool takes_line(std::string_view line) const { return !pattern || pattern->matches(line); }
+};
+
+// The pods of that experiment, whatever their state.
+kube::ListOptions pods_of(const kube::Key& experiment);
+// Whether there is anything to read yet.
+bool has_started(const api::Pod& pod);
+
+// Those of the experiment that the filter takes, in the order of its components and ranks.
+Task<Result<std::vector<api::Pod>>> find_processes(kube::Client& client, kube::Key experiment,
+                                                   ProcessFilter filter);
+// The first of them that runs; an Error says what there is instead.
+Task<Result<api::Pod>> find_running_process(kube::Client& client, kube::Key experiment,
+                                            ProcessFilter filter);
+
+}  // namespace grapnel::cli
