@@ -1,6 +1,7 @@
 """Addresses and names: pods find each other, and nobody else finds them."""
 
 import concurrent.futures
+import socket
 import subprocess
 
 import pytest
@@ -156,6 +157,73 @@ def test_port_forward_under_load(cluster, name, tmp_path):
     finally:
         forward.terminate()
         forward.wait()
+
+
+def test_proxy_to_a_pod_and_a_service(cluster, name):
+    cluster.create(service(name, {"app": name}, port=80, target=8080),
+                   web(name, "hello", labels={"app": name}))
+    cluster.ready(name)
+    ours = "/api/v1/namespaces/default"
+
+    def ask(path, method="GET"):
+        return cluster.request(method, ours + path, as_text=True)
+
+    assert ask(f"/pods/{name}:8080/proxy/") == (200, "hello\n")
+    assert ask(f"/pods/{name}:8080/proxy/index.html?a=b") == (200, "hello\n")
+    assert ask(f"/pods/{name}:8080/proxy/none")[0] == 404
+    assert ask(f"/pods/{name}:8080/proxy/", "HEAD") == (200, "")
+    assert ask(f"/pods/{name}:8080/proxy/", "POST")[0] == 501  # the pod's own answer
+    assert ask(f"/pods/{name}:8080/proxy")[0] == 301
+    cluster.wait(lambda: ask(f"/services/{name}:80/proxy/") == (200, "hello\n"), "the service is there")
+    assert ask(f"/services/{name}/proxy/") == (200, "hello\n")
+
+    status, refusal = cluster.request("GET", f"{ours}/pods/{name}:81/proxy/")
+    assert (status, refusal["reason"]) == (503, "ServiceUnavailable")
+    assert refusal["message"].startswith("error trying to reach service: ")
+    status, refusal = cluster.request("GET", f"{ours}/services/{name}:81/proxy/")
+    assert refusal["message"] == f'no service port "81" found for service "{name}"'
+    assert cluster.request("GET", f"{ours}/pods/nobody:80/proxy/")[0] == 404
+    raw = cluster.kubectl("get", "--raw", f"{ours}/services/http:{name}:80/proxy/index.html")
+    assert raw.stdout == "hello\n", raw.stderr
+
+
+ECHO = r"""
+import base64, hashlib, socket
+link = socket.create_server(("", 8080)).accept()[0]
+asked = link.recv(65536).decode()
+key = next(l.split(": ")[1] for l in asked.split("\r\n") if l.lower().startswith("sec-websocket-key"))
+token = base64.b64encode(hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest())
+link.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+             b"Sec-WebSocket-Accept: " + token + b"\r\n\r\n")
+while piece := link.recv(100):
+    link.sendall(piece.upper())
+"""
+
+
+def test_proxy_carries_what_is_no_longer_http(cluster, name):
+    thing = pod(name, "")
+    thing["spec"]["containers"][0]["command"] = ["/usr/bin/python3", "-c", ECHO]
+    cluster.create(thing)
+    cluster.phase(name, "Running")
+
+    def open_socket():
+        link = cluster.tls.wrap_socket(socket.create_connection((cluster.server.hostname, cluster.server.port)),
+                                       server_hostname=cluster.server.hostname)
+        link.settimeout(20)
+        link.sendall(f"GET /api/v1/namespaces/default/pods/{name}:8080/proxy/ws HTTP/1.1\r\nHost: x\r\n"
+                     f"Authorization: Bearer {cluster.token}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode())
+        head = link.recv(65536).decode()
+        if "101 Switching Protocols" in head:
+            return link
+        link.close()
+        assert "503" in head.splitlines()[0], head  # it does not listen yet
+        return None
+
+    with cluster.wait(open_socket, "the pod listens") as link:
+        for word in (b"hello", b"again"):
+            link.sendall(word)
+            assert link.recv(100) == word.upper()
 
 
 def test_a_pod_that_is_gone_has_no_name(cluster, name):

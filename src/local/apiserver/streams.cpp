@@ -5,6 +5,7 @@
 #include "http/server.h"
 #include "local/apiserver/exec_stream.h"
 #include "local/apiserver/port_forward.h"
+#include "local/apiserver/proxy.h"
 #include "local/apiserver/reply.h"
 #include "local/apiserver/subresources.h"
 
@@ -48,7 +49,8 @@ bool is_stream(const Call& call) {
 }
 
 Task<> serve_stream(Api& api, Call& call, http::Exchange& exchange) {
-  if (call.type->kind == "Pod") {
+  const bool is_proxy = call.info.subresource == "proxy";
+  if (call.type->kind == "Pod" && !is_proxy) {
     const std::string key = key_of(call.info.ns, call.info.name);
     if (!api.store.get("pods", key)) {
       co_await respond_error(exchange, not_found({"", "pods"}, call.info.name));
@@ -71,8 +73,11 @@ Task<> serve_stream(Api& api, Call& call, http::Exchange& exchange) {
     co_await serve_port_forward(api, call, exchange);
     co_return;
   }
-  co_await respond_error(
-      exchange, not_implemented(call.info.subresource + " is not served by this cluster yet"));
+  if (is_proxy && call.type->kind != "Node") {
+    co_await serve_proxy(api, call, exchange);
+    co_return;
+  }
+  co_await respond_error(exchange, not_implemented("nodes of this cluster serve no HTTP"));
 }
 
 }  // namespace grapnel::local

@@ -11,6 +11,7 @@
 #include "local/apiserver/limits.h"
 #include "local/apiserver/managed/managers.h"
 #include "local/apiserver/metadata.h"
+#include "local/apiserver/pod_account.h"
 #include "local/apiserver/pod_priority.h"
 
 namespace grapnel::local {
@@ -329,6 +330,10 @@ Task<Answer<Written>> write_new(Api& api, Call& call, std::string ns, Json objec
   complete_new(api, call, ns, object, applied);
   if (type->kind == "Pod" && type->group.empty()) {
     if (auto set = set_priority(api, fields); !set) co_return Refusal(set.error());
+    // Where nothing runs pods, nothing makes accounts either.
+    if (auto set = api.pods == nullptr ? Answer<>() : set_service_account(api, ns, fields); !set) {
+      co_return Refusal(set.error());
+    }
   }
   if (type->warn != nullptr) type->warn(object, call.warnings);
   tidy_metadata(fields);

@@ -19,12 +19,6 @@ void append(std::vector<Container>& out, const Pod& pod, std::string_view list, 
 
 }  // namespace
 
-const JsonArray& elements(const Json* value) {
-  static const JsonArray none;
-  const JsonArray* array = value == nullptr ? nullptr : value->if_array();
-  return array == nullptr ? none : *array;
-}
-
 const Json& Pod::spec() const {
   return part(*object, "spec");
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "document/elements.h"
 #include "document/json.h"
 #include "document/json_view.h"
 #include "kube/meta.h"
@@ -48,8 +49,5 @@ struct Container {
 std::vector<Container> init_containers(const Pod& pod);
 std::vector<Container> main_containers(const Pod& pod);
 std::vector<Container> all_containers(const Pod& pod);  // init containers first
-
-// The elements of an array; none when it is missing or something else.
-const JsonArray& elements(const Json* value);
 
 }  // namespace grapnel::local::kubelet

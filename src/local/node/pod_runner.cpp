@@ -436,6 +436,8 @@ Task<Result<Fd>> PodRunner::connect(std::string address, uint16_t port) {
     fd = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   }
   fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+  constexpr int kTries = 2;  // seven seconds; a pod that has ended does not answer at all
+  setsockopt(fd.get(), IPPROTO_TCP, TCP_SYNCNT, &kTries, sizeof kTries);
   sockaddr_in where{};
   where.sin_family = AF_INET;
   where.sin_port = htons(port);

@@ -135,6 +135,7 @@ void secret_prepare(JsonObject& secret) {
 }
 
 void secret_prepare_update(JsonObject& secret, const Json& old) {
+  secret_prepare(secret);
   if (const Json* type = find(old, "type")) set_default(secret, "type", *type);
 }
 
