@@ -128,6 +128,16 @@ TEST(Compile, ResourcesFollowTheManifest) {
   EXPECT_EQ(to_text(*at(container, "command")), R"(["/bin/sh","-c","run"])");
 }
 
+TEST(Compile, TheShellSeesTheCommandAsItIsWritten) {
+  const Json jobset = jobset_of(
+      "  operator: jax\n  command: echo $$ $HOME $(date) $$$x\n"
+      "  types: {worker: {count: 1, resources: {cpus: 1, ramRatio: 2}}}\n");
+  const Json& pod = *at(replicated_job(jobset, 0), "template", "spec", "template", "spec");
+  // The kubelet makes one `$` of two.
+  EXPECT_EQ(to_text(*at(at(pod, "containers")->as_array().at(0), "command")),
+            R"~(["/bin/sh","-c","echo $$$$ $HOME $(date) $$$$$x"])~");
+}
+
 TEST(Compile, OnTheLaptopProgramsAreFoundAsTheCallerFindsThem) {
   const kube::StringMap annotations(
       {{Interned("grapnel.dev/environment"),

@@ -110,8 +110,22 @@ JsonArray callers_env(const api::Experiment& experiment) {
   return env;
 }
 
+// As the shell is to see it: the kubelet makes one `$` of `$$`. It fills in $(NAME) for variables
+// of the pod, which no shell could run, and leaves every other $(…) alone.
+std::string for_the_shell(std::string_view command) {
+  std::string out;
+  for (size_t i = 0; i < command.size(); ++i) {
+    const bool two = command.substr(i, 2) == "$$";
+    out += two ? "$$$$" : std::string(1, command[i]);
+    if (two) ++i;
+  }
+  return out;
+}
+
 std::string command_of(const api::ExperimentSpec& spec) {
-  if (!spec.debug || !spec.debug->jupyter || !spec.debug->jupyter->enabled) return spec.command;
+  if (!spec.debug || !spec.debug->jupyter || !spec.debug->jupyter->enabled) {
+    return for_the_shell(spec.command);
+  }
   return fmt::format(
       "exec jupyter server --ip=0.0.0.0 --port=8888 --allow-root "
       "--ServerApp.base_url=/{}",
