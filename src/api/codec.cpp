@@ -108,7 +108,9 @@ void check_limits(const FieldInfo& info, std::string_view text, const Path& path
                    fmt::format("must be no more than {} characters", *info.max_length));
   }
   if (!info.pattern.empty() && !matches_pattern(info.pattern, text)) {
-    faults.invalid(path, std::string(text), fmt::format("must match {}", info.pattern));
+    faults.invalid(path, std::string(text),
+                   info.pattern_words.empty() ? fmt::format("must match {}", info.pattern)
+                                              : std::string(info.pattern_words));
   }
 }
 

@@ -54,8 +54,9 @@ struct FieldInfo {
   std::optional<int64_t> min_items;  // of a list
   std::optional<int64_t> max_items;
   std::string_view pattern;
-  std::string_view list_key;  // a list that is a map by this member
-  bool is_set = false;        // a list without repeats
+  std::string_view pattern_words;  // for a person; "": the pattern itself is shown
+  std::string_view list_key;       // a list that is a map by this member
+  bool is_set = false;             // a list without repeats
   std::vector<Rule> rules;
   // More of the schema than the type says: what is known of a Json member.
   JsonObject (*shape)() = nullptr;
@@ -94,8 +95,11 @@ class Field {
   Field max_items(int64_t n) const {
     return with([n](FieldInfo& i) { i.max_items = n; });
   }
-  Field pattern(std::string_view p) const {
-    return with([p](FieldInfo& i) { i.pattern = p; });
+  Field pattern(std::string_view p, std::string_view words = "") const {
+    return with([=](FieldInfo& i) {
+      i.pattern = p;
+      i.pattern_words = words;
+    });
   }
   Field map_by(std::string_view key) const {
     return with([key](FieldInfo& i) { i.list_key = key; });

@@ -153,8 +153,12 @@ struct Description<Gpu> {
         field("count", &Gpu::count, "How many.").required().minimum(0),
         field("type", &Gpu::type, "`gpu`, or `mig-…` for a slice of one.")
             .defaulted()
-            .pattern("^(gpu|mig-[a-z0-9.]+)$"),
-        field("product", &Gpu::product, "The node's label `nvidia.com/gpu.product`."),
+            .pattern("^(gpu|mig-[a-z0-9.]+)$",
+                     "must be `gpu`, or `mig-…` for a slice of one, such as mig-1g.5gb"),
+        field("product", &Gpu::product, "The node's label `nvidia.com/gpu.product`.")
+            .pattern("^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
+                     "must be the value of a node's label: letters, digits, '-', '_' and '.', such "
+                     "as NVIDIA-A100-SXM4-80GB"),
     };
   }
 };
@@ -241,7 +245,11 @@ struct Description<Jupyter> {
   static auto fields() {
     return std::tuple{
         field("enabled", &Jupyter::enabled, "On.").required(),
-        field("path", &Jupyter::path, "Its path below the experiment's.").defaulted()};
+        field("path", &Jupyter::path, "Its path below the experiment's.")
+            .defaulted()
+            .pattern(
+                "^[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*$",
+                "must be a path without spaces, and without '/' at its ends, such as jupyter")};
   }
 };
 
@@ -256,10 +264,14 @@ struct Description<SharedVolume> {
   static constexpr std::string_view kDoc = "A volume made for the experiment and deleted with it.";
   static auto fields() {
     return std::tuple{
-        field("mountPoint", &SharedVolume::mount_point, "Where pods see it.").required(),
+        field("mountPoint", &SharedVolume::mount_point, "Where pods see it.")
+            .required()
+            .pattern("^/[^:]+$", "must be an absolute path, such as /data"),
         field("sizeGB", &SharedVolume::size_gb, "Its size.").required().minimum(1),
         field("storageClass", &SharedVolume::storage_class, "Its storage class."),
-        field("accessMode", &SharedVolume::access_mode, "Its access mode."),
+        field("accessMode", &SharedVolume::access_mode, "Its access mode.")
+            .pattern("^(ReadWriteOnce|ReadOnlyMany|ReadWriteMany|ReadWriteOncePod)$",
+                     "must be ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod"),
     };
   }
 };
@@ -268,9 +280,10 @@ template <>
 struct Description<AttachedClaim> {
   static constexpr std::string_view kDoc = "A PersistentVolumeClaim that exists.";
   static auto fields() {
-    return std::tuple{
-        field("name", &AttachedClaim::name, "The claim's name.").required(),
-        field("mountPoint", &AttachedClaim::mount_point, "Where pods see it.").required()};
+    return std::tuple{field("name", &AttachedClaim::name, "The claim's name.").required(),
+                      field("mountPoint", &AttachedClaim::mount_point, "Where pods see it.")
+                          .required()
+                          .pattern("^/[^:]+$", "must be an absolute path, such as /data")};
   }
 };
 

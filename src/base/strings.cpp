@@ -138,10 +138,10 @@ std::string to_lower(std::string_view text) {
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
   if (word.size() > 256) return "";  // nobody mistypes a name of that length
   std::string_view best;
-  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
+  size_t best_distance = std::max<size_t>(word.size() < 4 ? 1 : 2, word.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {
     if (candidate.empty() || candidate.size() > 512) continue;
-    const size_t distance = edit_distance(word, candidate);
+    const size_t distance = edit_distance(to_lower(word), to_lower(candidate));
     if (distance >= best_distance) continue;
     best = candidate;
     best_distance = distance;

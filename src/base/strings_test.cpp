@@ -30,7 +30,8 @@ TEST(Strings, SuggestsTheNearestWord) {
   EXPECT_EQ(nearest("Worker", words), "worker");
   EXPECT_EQ(nearest("workers", words), "worker");
   EXPECT_EQ(nearest("cordinator", words), "coordinator");
-  EXPECT_EQ(nearest("haed", words), "");
+  EXPECT_EQ(nearest("haed", words), "head");
+  EXPECT_EQ(nearest("WORKER", words), "worker");
   EXPECT_EQ(nearest("hea", words), "head");
   EXPECT_EQ(nearest("launcher", words), "");
   EXPECT_EQ(nearest(std::string(100'000, 'x'), words), "");

@@ -68,6 +68,8 @@ Result<> write_private_file(const std::filesystem::path& path, std::string_view 
 Result<std::string> read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
+  const bool is_empty = file && file.peek() == std::ifstream::traits_type::eof() && !file.bad();
+  if (is_empty) return "";
   if (!file || !(text << file.rdbuf())) {
     return fail(Reason::kSystem, "cannot read {}: {}", path.string(), std::strerror(errno));
   }

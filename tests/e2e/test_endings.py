@@ -22,7 +22,7 @@ def run(grapnel, path, name, **environment):
      "no-such-program: not found"),
     ("forbidden", "/etc/hostname", 126, "ended with code 126", "Permission denied"),
     ("no-script", "python3 no-such-file.py", 2, "ended with code 2", "No such file or directory"),
-    ("killed", "kill -9 $$", 137, "ended with code 137", None),
+    ("killed", "sh -c 'kill -9 $$'; exit $?", 137, "ended with code 137", None),
     ("unparsable", "if then", 2, "ended with code 2", "yntax error"),
 ])
 def test_a_command_that_cannot_do_its_work(grapnel, tmp_path, name, command, code, message, said):

@@ -6,6 +6,7 @@
 
 #include "base/quantity.h"
 #include "base/strings.h"
+#include "document/pattern.h"
 
 namespace grapnel::experiment {
 namespace {
@@ -46,22 +47,53 @@ bool is_reserved(std::string_view name) {
          std::ranges::find(kReservedNames, name) != kReservedNames.end();
 }
 
+// What no machine has, and no quantity could hold.
+constexpr double kMostOfAnything = 1e6;
+
+struct Amount {
+  std::string_view name;
+  double value = 0;
+  double least = 0;
+  bool may_be_least = false;
+};
+
+void check_amount(const Amount& amount, const Path& path, Faults& faults) {
+  const Path here(path, amount.name);
+  const bool is_enough =
+      amount.may_be_least ? amount.value >= amount.least : amount.value > amount.least;
+  if (!is_enough) {
+    faults.invalid(here, fmt::format("{}", amount.value),
+                   fmt::format("must be {} {}", amount.may_be_least ? "at least" : "greater than",
+                               amount.least));
+  } else if (amount.value > kMostOfAnything) {
+    faults.invalid(here, fmt::format("{}", amount.value),
+                   fmt::format("must be at most {}", kMostOfAnything));
+  }
+}
+
+void check_selectors(const api::Resources& resources, const Path& path, Faults& faults) {
+  const Path selectors(path, "extraSelectors");
+  for (const auto& [key, value] : resources.extra_selectors) {
+    if (const auto why = why_not_qualified_name(key); !why.empty()) {
+      faults.invalid({selectors, key}, key, why);
+    }
+    if (const auto why = why_not_label_value(value); !why.empty()) {
+      faults.invalid({selectors, key}, value, why);
+    }
+  }
+}
+
 void check_resources(const api::Resources& resources, const Path& path, Faults& faults) {
-  if (resources.cpus <= 0) faults.invalid({path, "cpus"}, "", "must be greater than 0");
+  check_amount({"cpus", resources.cpus}, path, faults);
   if (resources.ram_ratio && resources.memory) {
     faults.forbidden({path, "memory"}, "ramRatio and memory exclude each other; keep one of them");
   }
   if (!resources.ram_ratio && !resources.memory) faults.required({path, "ramRatio"});
-  if (resources.ram_ratio && *resources.ram_ratio <= 0) {
-    faults.invalid({path, "ramRatio"}, "", "must be greater than 0");
-  }
-  if (resources.memory && *resources.memory <= 0) {
-    faults.invalid({path, "memory"}, "", "must be greater than 0");
-  }
-  if (resources.cpu_limit_ratio < 1) {
-    faults.invalid({path, "cpuLimitRatio"}, "", "must be at least 1");
-  }
-  if (resources.shm_size_gb < 0) faults.invalid({path, "shmSizeGB"}, "", "must not be negative");
+  if (resources.ram_ratio) check_amount({"ramRatio", *resources.ram_ratio}, path, faults);
+  if (resources.memory) check_amount({"memory", *resources.memory}, path, faults);
+  check_amount({"cpuLimitRatio", resources.cpu_limit_ratio, 1, true}, path, faults);
+  check_amount({"shmSizeGB", resources.shm_size_gb, 0, true}, path, faults);
+  check_selectors(resources, path, faults);
   const auto check_bytes = [&](std::string_view name, const std::optional<std::string>& text) {
     if (text && !Quantity::parse(*text)) {
       faults.invalid({path, name}, *text, "must be a quantity such as 10Gi or 1073741824");
@@ -69,6 +101,13 @@ void check_resources(const api::Resources& resources, const Path& path, Faults& 
   };
   check_bytes("ephemeralStorageRequest", resources.ephemeral_storage_request);
   check_bytes("ephemeralStorageLimit", resources.ephemeral_storage_limit);
+}
+
+// Where they are written: that they are missing is said already.
+void check_resources_of(JsonView component, const api::Resources& resources, const Path& path,
+                        Faults& faults) {
+  const auto written = component.find("resources");
+  if (written && written->is_object()) check_resources(resources, {path, "resources"}, faults);
 }
 
 // An unknown type's name, with the right spelling beside it.
@@ -88,27 +127,29 @@ void read_named(const api::ExperimentSpec& spec, const Path& types, Components& 
       return true;
     }
     if (const auto why = why_not_dns1035_label(name); free_names && !why.empty()) {
-      faults.invalid(path, std::string(name), why);
+      faults.invalid(path, std::string(name), why + suggested_name(name));
     }
     api::Component component;
+    const size_t before = faults.causes().size();
     api::decode_into(value, component, path, {faults, api::Unknown::kRefuse});
+    // Of what could not be read no more can be said.
+    if (faults.causes().size() > before && !value.is_object()) return true;
     if (!free_names && component.completions) {
       faults.forbidden({path, "completions"}, "only the jobset operator takes it");
     }
     if (!free_names && component.parallelisms) {
       faults.forbidden({path, "parallelisms"}, "only the jobset operator takes it");
     }
-    if (!free_names && component.count < 1) {
-      faults.invalid({path, "count"}, std::to_string(component.count),
-                     "at least 1 worker must be set");
+    if (!free_names && component.count == 0) {
+      faults.invalid({path, "count"}, "0", "at least 1 worker must be set");
     }
-    check_resources(component.resources, {path, "resources"}, faults);
+    check_resources_of(value, component.resources, path, faults);
     out.named.emplace_back(name, std::move(component));
     return true;
   });
   if (JsonView(spec.types).size() == 0) {
     if (free_names) {
-      faults.invalid(types, "", "at least one type is needed");
+      faults.invalid(types, "{}", "at least one type is needed, such as `worker`");
     } else {
       faults.required({types, "worker"});
     }
@@ -130,7 +171,7 @@ void read_ray(const api::ExperimentSpec& spec, const Path& types, Components& ou
   if (const auto head = value.find("Head")) {
     out.head.emplace();
     api::decode_into(*head, *out.head, head_path, {faults, api::Unknown::kRefuse});
-    check_resources(out.head->resources, {head_path, "resources"}, faults);
+    check_resources_of(*head, out.head->resources, head_path, faults);
   } else {
     faults.required(head_path);
   }
@@ -138,15 +179,18 @@ void read_ray(const api::ExperimentSpec& spec, const Path& types, Components& ou
   if (!workers) return faults.required(workers_path);
   api::decode_into(*workers, out.workers, workers_path, {faults, api::Unknown::kRefuse});
   std::set<std::string_view> seen;
-  for (size_t i = 0; i < out.workers.size(); ++i) {
+  workers->for_each_element([&](size_t i, JsonView written) {
     const auto& group = out.workers[i];
     const Path path(workers_path, i);
-    if (!seen.insert(group.name).second) faults.duplicate({path, "name"}, group.name);
-    if (const auto why = why_not_dns1123_label(group.name); !group.name.empty() && !why.empty()) {
-      faults.invalid({path, "name"}, group.name, why);
+    if (!group.name.empty() && !seen.insert(group.name).second) {
+      faults.duplicate({path, "name"}, group.name);
     }
-    check_resources(group.resources, {path, "resources"}, faults);
-  }
+    if (const auto why = why_not_dns1123_label(group.name); !group.name.empty() && !why.empty()) {
+      faults.invalid({path, "name"}, group.name, why + suggested_name(group.name));
+    }
+    check_resources_of(written, group.resources, path, faults);
+    return true;
+  });
 }
 
 Components read_components(const api::ExperimentSpec& spec, Faults& faults) {
@@ -166,6 +210,21 @@ Components read_components(const api::ExperimentSpec& spec, Faults& faults) {
 
 }  // namespace
 
+std::string suggested_name(std::string_view name) {
+  std::string right;
+  for (const char c : to_lower(name)) {
+    const bool is_letter = c >= 'a' && c <= 'z';
+    if (is_letter || (!right.empty() && c >= '0' && c <= '9')) {
+      right += c;
+    } else if (!right.empty() && right.back() != '-') {
+      right += '-';
+    }
+  }
+  while (right.ends_with('-')) right.pop_back();
+  if (!why_not_dns1035_label(right).empty()) return "";
+  return fmt::format("; did you mean \"{}\"?", right);
+}
+
 Components validate(const api::ExperimentSpec& spec, Faults& faults) {
   const Path root("spec");
   Components components = read_components(spec, faults);
@@ -181,8 +240,20 @@ Components validate(const api::ExperimentSpec& spec, Faults& faults) {
   }
   const Path env(root, "env");
   for (const auto& [name, value] : spec.env) {
-    if (is_reserved(name)) faults.forbidden({env, name}, "the name is reserved; Grapnel sets it");
+    if (is_reserved(name)) {
+      faults.forbidden({env, name}, "the name is reserved; Grapnel sets it");
+    } else if (!matches_pattern("^[A-Za-z_][A-Za-z0-9_]*$", name)) {
+      faults.invalid({env, name}, name,
+                     "must be the name of a variable: letters, digits and '_', not starting with a "
+                     "digit");
+    }
   }
+  const auto check_label = [&](std::string_view field, const std::optional<std::string>& value) {
+    const auto why = value ? why_not_dns1123_subdomain(*value) : std::string();
+    if (!why.empty()) faults.invalid({root, field}, *value, why);
+  };
+  check_label("queue", spec.queue);
+  check_label("priorityClass", spec.priority_class);
   return components;
 }
 

@@ -22,6 +22,9 @@ struct Components {
 // grammar) and reads `spec.types`. Every fault goes to `faults`.
 Components validate(const api::ExperimentSpec& spec, api::Faults& faults);
 
+// `, did you mean "my-worker"?` for "My_Worker"; "" when there is nothing to make a name of.
+std::string suggested_name(std::string_view name);
+
 // The longest the experiment may run: `timeout`, else `activeDeadlineSeconds`, else nothing. A
 // Jupyter server runs for 12 hours at most.
 std::optional<seconds> deadline_of(const api::ExperimentSpec& spec);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 
 #include "base/strings.h"
 #include "document/pattern.h"
 #include "operators/experiment/components.h"
+#include "operators/experiment/fault_text.h"
 
 namespace grapnel::experiment {
 namespace {
@@ -27,6 +29,22 @@ void check_kind(JsonView document, Faults& faults) {
   }
 }
 
+// A builder makes the image that the experiment runs; Grapnel builds none.
+void check_builder(JsonView document, Faults& faults) {
+  const auto builder = document.find("builder");
+  if (!builder || builder->is_null()) return;
+  const Path path("builder");
+  if (!builder->is_object()) return faults.wrong_type(path, *builder, "an object");
+  const auto built = builder->find("image");
+  const auto spec = document.find("spec");
+  const auto used = spec ? spec->find("image") : std::nullopt;
+  if (built && used && built->as_string() && used->as_string() &&
+      *built->as_string() != *used->as_string()) {
+    faults.invalid({path, "image"}, std::string(*built->as_string()),
+                   fmt::format("must be spec.image, which is \"{}\"", *used->as_string()));
+  }
+}
+
 void check_version(JsonView document, Faults& faults) {
   static constexpr auto kVersions = std::to_array<std::string_view>({"0.2.x"});
   const auto version = document.find("apiVersion");
@@ -39,30 +57,27 @@ void check_version(JsonView document, Faults& faults) {
   }
 }
 
-}  // namespace
-
-std::string format_faults(std::string_view file, const std::vector<Cause>& causes,
-                          const Positions& positions) {
-  std::string text;
-  for (const auto& cause : causes) {
-    const Position at = positions.find(cause.field);
-    text += fmt::format("{}{}:{}:{}: {}: {}", text.empty() ? "" : "\n", file, at.line, at.column,
-                        cause.field, cause.message);
-    if (cause.found.empty() || cause.allowed.empty()) continue;
-    text += fmt::format("\n  found    {}\n  allowed  {}", cause.found, cause.allowed);
-    if (cause.allowed.find(',') == std::string::npos &&
-        to_lower(cause.found) == to_lower(cause.allowed)) {
-      text += cause.allowed == to_lower(cause.allowed) ? "   (lower case)" : "   (mind the case)";
-    }
+// "line 3, column 5: why" of a YAML error, as all other faults are told.
+Error placed(std::string_view file, Error error) {
+  int line = 0;
+  int column = 0;
+  int length = 0;
+  if (std::sscanf(error.message.c_str(), "line %d, column %d: %n", &line, &column, &length) == 2 &&
+      length > 0) {
+    error.message = fmt::format("{}:{}:{}: {}", file, line, column, error.message.substr(length));
+    return error;
   }
-  return text;
+  return fail_in(file, error).value();
 }
+
+}  // namespace
 
 Result<Manifest> parse_manifest(std::string_view text, std::string_view file) {
   auto documents = parse_yaml(text);
-  if (!documents) return fail_in(file, documents.error());
-  if (documents->size() != 1) {
-    return fail(Reason::kUsage, "{}: expected one manifest, found {} documents", file,
+  if (!documents) return fail(placed(file, documents.error()));
+  if (documents->empty()) return fail(Reason::kUsage, "{}:1:1: there is nothing in it", file);
+  if (documents->size() > 1) {
+    return fail(Reason::kUsage, "{}:1:1: expected one manifest, found {} documents", file,
                 documents->size());
   }
   const auto& [value, positions] = documents->front();
@@ -74,6 +89,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file) {
   } else {
     check_kind(document, faults);
     check_version(document, faults);
+    check_builder(document, faults);
     document.for_each_member([&](std::string_view key, JsonView) {
       if (std::ranges::find(kTopLevel, key) == kTopLevel.end()) {
         faults.unknown_field(Path(key), key, kTopLevel);
@@ -83,7 +99,7 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file) {
     if (const auto name = document.find("name")) {
       api::decode_into(*name, manifest.name, Path("name"), {faults});
       if (const auto why = why_not_dns1035_label(manifest.name); !why.empty()) {
-        faults.invalid(Path("name"), manifest.name, why);
+        faults.invalid(Path("name"), manifest.name, why + suggested_name(manifest.name));
       }
     }
     if (const auto spec = document.find("spec")) {
@@ -99,7 +115,8 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file) {
   }
   if (!faults.empty()) {
     Error error = faults.error("manifest");
-    error.message = format_faults(file, faults.causes(), positions);
+    error.causes = sorted_faults(std::move(error.causes), positions);
+    error.message = format_faults(file, error.causes, positions);
     return fail(std::move(error));
   }
   return manifest;

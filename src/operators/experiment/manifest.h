@@ -22,8 +22,4 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file);
 // The Experiment resource of a manifest.
 Json experiment_of(const Manifest& manifest, std::string_view name, std::string_view ns);
 
-// The faults as text, each with its place in the file.
-std::string format_faults(std::string_view file, const std::vector<Cause>& causes,
-                          const Positions& positions);
-
 }  // namespace grapnel::experiment
