@@ -14,7 +14,8 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 std::string_view trim(std::string_view text);
 std::string to_lower(std::string_view text);
 
-// The candidate closest to `word` by edit distance, whatever its case, or "" when none is near enough to be meant.
+// The candidate closest to `word` by edit distance, whatever its case, or "" when none is near
+// enough to be meant.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 
 // Kubernetes' names: empty when the text is valid, otherwise what is wrong with it, in its words.
