@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -123,6 +124,15 @@ Task<Result<>> install_crds(kube::Client& client) {
   co_return Result<>{};
 }
 
+// Clients and pods may open thousands; what a shell gives is often 1,024.
+void raise_open_file_limit() {
+  constexpr rlim_t kEnough = 1 << 16;
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= kEnough) return;
+  files.rlim_cur = std::min(files.rlim_max, kEnough);
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
 }  // namespace
 
 struct LocalCluster::Impl {
@@ -165,6 +175,7 @@ LocalCluster::~LocalCluster() = default;
 
 Task<Result<>> LocalCluster::start() {
   auto& s = *impl_;
+  raise_open_file_limit();
   const auto& paths = s.options.paths;
   if (auto held = s.pid_file.hold(paths.pid()); !held) co_return held;
   const auto identity = make_identity(s.clock.now());

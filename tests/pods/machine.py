@@ -6,19 +6,6 @@ import pathlib
 import subprocess
 
 
-def _namespaces():
-    found = set()
-    for entry in pathlib.Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        for kind in ("mnt", "net", "pid", "user", "ipc", "uts"):
-            try:
-                found.add(os.readlink(entry / "ns" / kind))
-            except OSError:
-                pass
-    return found
-
-
 def _processes(mark):
     """Command lines of processes that name `mark` anywhere, in arguments or environment."""
     found = collections.Counter()
@@ -85,11 +72,3 @@ def _cgroups_of(cluster):
     """Below the cgroups that name this cluster: those with a directory for each pod."""
     uids = {p["metadata"]["uid"] for p in cluster.pods()}
     return {path for path in _cgroups() if uids.isdisjoint(path.split("/"))}
-
-
-def everything():
-    """Of the whole machine: only what cannot come from other programs that run at the same time."""
-    return {
-        "shims": sum("grapnel-shim" in line for line in subprocess.check_output(["ps", "axo", "args"], text=True).splitlines()),
-        "cgroups": _cgroups(),
-    }
