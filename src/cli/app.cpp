@@ -36,6 +36,7 @@ struct Invocation {
   LogFormat log_format = LogFormat::kAuto;
   bool verbose = false;
   std::string shell;
+  std::string kind;
   std::function<int()> command;
 };
 
@@ -70,6 +71,10 @@ void add_manifest_commands(CLI::App& app, Invocation& i) {
   app.add_subcommand("crds", "Print the CustomResourceDefinitions to install")->callback([&i] {
     i.command = [] { return print_crds(); };
   });
+  auto* reference = app.add_subcommand("reference", "Print the fields of our kinds, as Markdown");
+  reference->add_option("kind", i.kind, "Of this kind alone")
+      ->check(CLI::IsMember({"experiment", "jobset"}));
+  reference->callback([&i] { i.command = [&i] { return print_reference(i.kind); }; });
 
   auto* run_command = app.add_subcommand(
       "run", "Run a manifest on this machine and follow it; exits with the experiment's code");

@@ -16,6 +16,7 @@ int validate(const ManifestOptions& options);
 int render(const ManifestOptions& options);
 int schema();
 int print_crds();
+int print_reference(const std::string& kind);  // "": of all kinds
 int up(const ClusterOptions& options);
 int down(const ClusterOptions& options);
 int cluster_status(const ClusterOptions& options, Output output);

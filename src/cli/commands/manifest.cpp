@@ -1,4 +1,4 @@
-// grapnel validate, render, schema, crds: what can be said without a cluster.
+// grapnel validate, render, schema, crds, reference: what can be said without a cluster.
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -62,6 +62,17 @@ int schema() {
 
 int print_crds() {
   for (const Json& crd : crds()) std::cout << "---\n" << to_yaml(crd);
+  return kOk;
+}
+
+int print_reference(const std::string& kind) {
+  const std::pair<std::string_view, std::string> pages[] = {
+      {"experiment", api::reference_page_of<api::Experiment>()},
+      {"jobset", api::jobset_reference_page()},
+  };
+  for (const auto& [name, page] : pages) {
+    if (kind.empty() || kind == name) std::cout << page;
+  }
   return kOk;
 }
 
