@@ -31,6 +31,8 @@ struct Invocation {
   CopyOptions copy;
   ProcessOptions process;
   std::vector<std::string> ports;
+  OpenOptions open;
+  std::string context;
   OperatorOptions op;
   InstallOptions install;
   LogFormat log_format = LogFormat::kAuto;
@@ -51,6 +53,11 @@ void add_manifest(CLI::App* command, ManifestOptions& options) {
   command->add_option("-n,--namespace", options.ns, "Its namespace");
 }
 
+void add_with_code(CLI::App* command, ManifestOptions& options) {
+  command->add_flag("--with-code", options.with_code,
+                    "Bring the current directory along; processes start in it");
+}
+
 void add_cluster_name(CLI::App* command, ClusterOptions& options, const std::string& flag) {
   command->add_option(flag, options.name, "Which laptop cluster");
 }
@@ -62,6 +69,7 @@ void add_manifest_commands(CLI::App& app, Invocation& i) {
 
   auto* render_command = app.add_subcommand("render", "Print what a manifest becomes");
   add_manifest(render_command, i.manifest);
+  add_with_code(render_command, i.manifest);
   add_output(render_command, i.manifest.output);
   render_command->callback([&i] { i.command = [&i] { return render(i.manifest); }; });
 
@@ -106,9 +114,19 @@ void add_experiment_commands(CLI::App& app, Invocation& i) {
       app.add_subcommand("submit", "Run a manifest on a cluster; prints its name");
   add_target(submit_command, i.target);
   add_manifest(submit_command, i.manifest);
+  add_with_code(submit_command, i.manifest);
   submit_command->callback([&i, submit_command] {
     if (submit_command->count("--namespace") > 0) i.target.ns = i.manifest.ns;
     i.command = [&i] { return submit(i.manifest, i.target); };
+  });
+
+  auto* plan_command = app.add_subcommand(
+      "plan", "Say what submit would do on a cluster, and whether it would be taken");
+  add_target(plan_command, i.target);
+  add_manifest(plan_command, i.manifest);
+  plan_command->callback([&i, plan_command] {
+    if (plan_command->count("--namespace") > 0) i.target.ns = i.manifest.ns;
+    i.command = [&i] { return plan(i.manifest, i.target); };
   });
 
   auto* list_command = app.add_subcommand("list", "Show the experiments");
@@ -175,6 +193,51 @@ void add_process_commands(CLI::App& app, Invocation& i) {
       ->required();
   forward_command->callback(
       [&i] { i.command = [&i] { return port_forward(i.process, i.ports); }; });
+}
+
+void add_open_command(CLI::App& app, Invocation& i) {
+  auto* command = app.add_subcommand("open", "Open a web page of an experiment");
+  auto& o = i.open;
+  add_target(command, o.target);
+  command->add_option("-n,--namespace", o.target.ns, "Its namespace");
+  command->add_option("name", o.name, "The experiment")->required();
+  command->add_option("page", o.what, "ray, tensorboard or jupyter")
+      ->required()
+      ->check(CLI::IsMember({"ray", "tensorboard", "jupyter"}));
+  command->add_option("--port", o.port, "Port of this machine; default: the page's own");
+  command->callback([&i] { i.command = [&i] { return open_page(i.open); }; });
+}
+
+void add_top_command(CLI::App& app, Invocation& i) {
+  auto* command =
+      app.add_subcommand("top", "Show what the processes of experiments use of CPU and memory");
+  add_target(command, i.experiment.target);
+  command->add_option("-n,--namespace", i.experiment.target.ns, "Their namespace");
+  command->add_flag("-A,--all-namespaces", i.experiment.all_namespaces, "Of all namespaces");
+  command->add_option("name", i.experiment.name, "The experiment; none: all");
+  add_output(command, i.experiment.output);
+  command->callback([&i] { i.command = [&i] { return top(i.experiment); }; });
+}
+
+void add_config_command(CLI::App& app, Invocation& i) {
+  auto* command = app.add_subcommand("config", "Show the clusters there are to choose from");
+  add_target(command, i.target);
+  add_output(command, i.output);
+  command->callback([&i, command] {
+    if (command->get_subcommands().empty()) {
+      i.command = [&i] { return list_targets(i.target, i.output); };
+    }
+  });
+  command->add_subcommand("list", "Show them all; the same as without a word")->callback([&i] {
+    i.command = [&i] { return list_targets(i.target, i.output); };
+  });
+  command->add_subcommand("current", "Which cluster a command would speak to, and why")
+      ->callback([&i] { i.command = [&i] { return current_target(i.target); }; });
+  auto* use_command =
+      command->add_subcommand("use", "Make a context the current one of the kubeconfig");
+  use_command->add_option("context", i.context, "Its name")->required();
+  use_command->callback(
+      [&i] { i.command = [&i] { return use_context(i.context, i.target.kubeconfig); }; });
 }
 
 void add_cluster_commands(CLI::App& app, Invocation& i) {
@@ -273,6 +336,9 @@ int main(int argc, char** argv) {
   add_experiment_commands(app, i);
   add_logs_command(app, i);
   add_process_commands(app, i);
+  add_open_command(app, i);
+  add_top_command(app, i);
+  add_config_command(app, i);
   add_cluster_commands(app, i);
   add_operator_command(app, i);
   add_install_command(app, i);

@@ -30,6 +30,7 @@ struct ManifestOptions {
   std::string file;
   std::string name;  // "": the manifest's, or one made from the file's
   std::string ns = "default";
+  bool with_code = false;  // the current directory comes with it
   Output output = Output::kYaml;
 };
 
@@ -72,6 +73,13 @@ struct CopyOptions {
   ProcessOptions process;  // its name is in one of the two
   std::string from;
   std::string to;
+};
+
+struct OpenOptions {
+  Target target;
+  std::string name;
+  std::string what;   // ray, tensorboard, jupyter
+  uint16_t port = 0;  // here; 0: the page's own, or any free one
 };
 
 struct RunOptions {

@@ -21,9 +21,10 @@ int number_of(std::string_view text) {
 }
 
 // A Job's place among all Jobs of the experiment, then the pod's in its Job.
-std::tuple<int, int, std::string> order_of(const api::Pod& pod) {
+std::tuple<std::string, int, int, std::string> order_of(const api::Pod& pod) {
   const auto& labels = pod.meta.labels;
-  return {number_of(labels.get(keys::kJobGlobalIndex)),
+  return {std::string(pod.meta.ns()) + "/" + std::string(labels.get(experiment::kExperimentLabel)),
+          number_of(labels.get(keys::kJobGlobalIndex)),
           number_of(labels.get(experiment::kRankLabel)), pod.meta.name()};
 }
 
@@ -66,8 +67,11 @@ bool ProcessFilter::takes(const api::Pod& pod) const {
 }
 
 kube::ListOptions pods_of(const kube::Key& experiment) {
-  return {.ns = experiment.ns.str(),
-          .label_selector = fmt::format("{}={}", experiment::kExperimentLabel, experiment.name)};
+  return {
+      .ns = experiment.ns.str(),
+      .label_selector = experiment.name.empty()
+                            ? std::string(experiment::kExperimentLabel)
+                            : fmt::format("{}={}", experiment::kExperimentLabel, experiment.name)};
 }
 
 bool has_started(const api::Pod& pod) {

@@ -31,7 +31,7 @@ struct LogFilter {
   bool takes_line(std::string_view line) const { return !pattern || pattern->matches(line); }
 };
 
-// The pods of that experiment, whatever their state.
+// The pods of that experiment, whatever their state; without a name: of all experiments.
 kube::ListOptions pods_of(const kube::Key& experiment);
 // Whether there is anything to read yet.
 bool has_started(const api::Pod& pod);

@@ -4,8 +4,10 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cli/code_package.h"
 #include "http/certificates.h"
 #include "kube/kind.h"
+#include "operators/experiment/code.h"
 #include "operators/experiment/pod_template.h"
 
 namespace grapnel::cli {
@@ -27,15 +29,60 @@ std::string callers_environment() {
 
 }  // namespace
 
-Task<Result<Json>> submit_manifest(kube::Client& client, const experiment::Manifest& manifest,
-                                   SubmissionOptions options) {
+Json experiment_object(const experiment::Manifest& manifest, const SubmissionOptions& options) {
   Json object = experiment::experiment_of(manifest, options.name, options.ns);
   if (options.is_laptop) {
     object.at("metadata").as_object()["annotations"] =
         JsonObject{{experiment::kWorkDirectoryAnnotation, std::filesystem::current_path().string()},
                    {experiment::kEnvironmentAnnotation, callers_environment()}};
   }
-  co_return co_await client.create(kube::kinds::kExperiment, std::move(object));
+  if (!options.code.empty()) {
+    Json& annotations = object.at("metadata").as_object()["annotations"];
+    if (!annotations.is_object()) annotations = JsonObject();
+    annotations.as_object()[experiment::kCodeAnnotation] = code_name(options.name);
+  }
+  return object;
+}
+
+Task<Result<Json>> submit_manifest(kube::Client& client, const experiment::Manifest& manifest,
+                                   SubmissionOptions options) {
+  // The code is there before the pods that ask for it, and goes with the experiment.
+  if (!options.code.empty()) {
+    const auto made = co_await client.create(
+        kube::kinds::kConfigMap, code_config_map(options.name, options.ns, options.code));
+    if (!made) co_return fail_in("the code", made.error());
+  }
+  auto created =
+      co_await client.create(kube::kinds::kExperiment, experiment_object(manifest, options));
+  if (options.code.empty()) co_return created;
+  const kube::Where code{.ns = options.ns, .name = code_name(options.name)};
+  if (!created) {
+    (void)co_await client.remove(kube::kinds::kConfigMap, code);
+    co_return created;
+  }
+  const auto owned = co_await own_code(client, code, *created);
+  if (!owned) co_return fail_in("the code", owned.error());
+  co_return created;
+}
+
+Task<Result<>> own_code(kube::Client& client, kube::Where code, Json experiment) {
+  const auto found = co_await client.get(kube::kinds::kConfigMap, code);
+  if (!found) co_return fail(found.error());
+  JsonArray owners;
+  if (const Json* already = at(*found, "metadata", "ownerReferences")) {
+    owners = already->as_array();
+  }
+  owners.push_back(JsonObject{{"apiVersion", kube::kinds::kExperiment.api_version()},
+                              {"kind", kube::kinds::kExperiment.kind},
+                              {"name", experiment.at("metadata").at("name")},
+                              {"uid", experiment.at("metadata").at("uid")}});
+  const auto owned = co_await client.patch(
+      kube::kinds::kConfigMap, code, kube::PatchType::kMerge,
+      JsonObject{{"metadata",
+                  JsonObject{{"ownerReferences", std::move(owners)},
+                             {"resourceVersion", found->at("metadata").at("resourceVersion")}}}});
+  if (!owned) co_return fail(owned.error());
+  co_return Result<>();
 }
 
 Result<std::string> name_with_ending(std::string_view stem) {

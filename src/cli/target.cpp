@@ -5,29 +5,34 @@
 #include "cli/paths.h"
 
 namespace grapnel::cli {
-namespace {
 
-struct Choice {
-  std::string kubeconfig;  // "": wherever kubectl would look
-  bool is_laptop = false;
-};
-
-Result<Choice> choose(const Target& target) {
-  if (!target.kubeconfig.empty() || !target.context.empty()) return Choice{target.kubeconfig};
+Result<TargetChoice> choose_target(const Target& target) {
+  if (!target.kubeconfig.empty() || !target.context.empty()) {
+    return TargetChoice{.kubeconfig = target.kubeconfig,
+                        .laptop = "",
+                        .why = target.context.empty() ? "by --kubeconfig" : "by --context"};
+  }
   const char* set = std::getenv("KUBECONFIG");
-  if (target.cluster.empty() && set != nullptr && *set != '\0') return Choice{};
-  const auto paths = cluster_paths(target.cluster.empty() ? "default" : target.cluster);
+  if (target.cluster.empty() && set != nullptr && *set != '\0') {
+    return TargetChoice{.kubeconfig = "", .laptop = "", .why = "by $KUBECONFIG"};
+  }
+  const std::string name = target.cluster.empty() ? "default" : target.cluster;
+  const auto paths = cluster_paths(name);
   if (!paths) return fail(paths.error());
-  if (running_pid(*paths)) return Choice{paths->kubeconfig().string(), true};
-  if (target.cluster.empty()) return Choice{};
+  if (running_pid(*paths)) {
+    return TargetChoice{.kubeconfig = paths->kubeconfig().string(),
+                        .laptop = name,
+                        .why = target.cluster.empty() ? "it is up" : "by --cluster"};
+  }
+  if (target.cluster.empty()) {
+    return TargetChoice{.kubeconfig = "", .laptop = "", .why = "no laptop cluster is up"};
+  }
   return fail(Reason::kUsage, "cluster '{0}' is not up; start it with `grapnel up -d --name {0}`",
               target.cluster);
 }
 
-}  // namespace
-
 Result<TargetConnection> connect_to(Executor executor, const Target& target) {
-  const auto choice = choose(target);
+  const auto choice = choose_target(target);
   if (!choice) return fail(choice.error());
   auto connection =
       kube::connect(executor, {.kubeconfig = choice->kubeconfig, .context = target.context}, {});
@@ -35,9 +40,16 @@ Result<TargetConnection> connect_to(Executor executor, const Target& target) {
     return fail(Reason::kUsage, "{}\nno laptop cluster is up either; `grapnel up -d` starts one",
                 connection.error().message);
   }
+  std::string description =
+      !choice->laptop.empty() ? fmt::format("the laptop cluster '{}'", choice->laptop)
+      : connection->context.empty()
+          ? fmt::format("the cluster at {}", connection->client->options().server)
+          : fmt::format("context {} ({})", connection->context,
+                        connection->client->options().server);
   return TargetConnection{.client = std::move(connection->client),
                           .ns = target.ns.empty() ? connection->ns : target.ns,
-                          .is_laptop = choice->is_laptop};
+                          .is_laptop = !choice->laptop.empty(),
+                          .description = std::move(description)};
 }
 
 }  // namespace grapnel::cli

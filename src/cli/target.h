@@ -11,9 +11,18 @@ namespace grapnel::cli {
 
 struct TargetConnection {
   std::unique_ptr<kube::Client> client;
-  std::string ns;          // the one asked for, or that of the context
-  bool is_laptop = false;  // pods run on this machine, on its files
+  std::string ns;           // the one asked for, or that of the context
+  bool is_laptop = false;   // pods run on this machine, on its files
+  std::string description;  // "the laptop cluster 'default'"
 };
+
+// What the rule chooses, and why, before anything is opened.
+struct TargetChoice {
+  std::string kubeconfig;  // "": wherever kubectl would look
+  std::string laptop;      // the laptop cluster's name; "": none
+  std::string why;         // "--context says so"
+};
+Result<TargetChoice> choose_target(const Target& target);
 
 Result<TargetConnection> connect_to(Executor executor, const Target& target);
 

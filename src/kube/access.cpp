@@ -281,15 +281,16 @@ Result<Access> access_of(const ChosenContext& chosen) {
   return access;
 }
 
-Result<Access> find_access(const AccessOptions& options) {
-  std::vector<std::string> files = default_files(options.environment);
-  if (!options.kubeconfig.empty()) {
-    files = {options.kubeconfig};
-    if (const auto text = read_file(options.kubeconfig); !text) {
-      return fail(Reason::kUsage, "cannot read {}: {}", options.kubeconfig, text.error().message);
-    }
+Result<Kubeconfig> find_kubeconfig(const AccessOptions& options) {
+  if (options.kubeconfig.empty()) return load(default_files(options.environment));
+  if (const auto text = read_file(options.kubeconfig); !text) {
+    return fail(Reason::kUsage, "cannot read {}: {}", options.kubeconfig, text.error().message);
   }
-  auto config = load(files);
+  return load({options.kubeconfig});
+}
+
+Result<Access> find_access(const AccessOptions& options) {
+  auto config = find_kubeconfig(options);
   if (!config) return fail(std::move(config.error()));
   const std::string host = options.environment("KUBERNETES_SERVICE_HOST");
   const bool says_nothing = config->contexts.empty() && config->current_context.empty();
@@ -297,6 +298,7 @@ Result<Access> find_access(const AccessOptions& options) {
     return access_in_cluster(options, host);
   }
   if (config->files.empty()) {
+    const auto files = default_files(options.environment);
     return fail(Reason::kUsage, "no kubeconfig: {}; name one with --kubeconfig or KUBECONFIG",
                 files.empty() ? "neither KUBECONFIG nor HOME is set"
                               : fmt::format("{} {} not exist", join(files, ", "),

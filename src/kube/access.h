@@ -50,6 +50,8 @@ struct AccessOptions {
 };
 
 Result<Access> find_access(const AccessOptions& options);
+// The files that find_access() reads, merged; without contexts where there are none.
+Result<Kubeconfig> find_kubeconfig(const AccessOptions& options);
 Result<Access> access_of(const ChosenContext& chosen);
 
 }  // namespace grapnel::kube

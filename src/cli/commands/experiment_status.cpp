@@ -9,10 +9,10 @@
 #include "cli/experiment.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
+#include "cli/output.h"
 #include "cli/process.h"
 #include "cli/target.h"
 #include "cli/tree.h"
-#include "document/yaml.h"
 #include "kube/kind.h"
 #include "operators/jobset/names.h"
 #include "runtime/informer.h"
@@ -129,12 +129,11 @@ class StatusView {
 Task<int> show(Executor executor, ExperimentOptions options) {
   auto to = connect_to(executor, options.target);
   if (!to) co_return report(to.error(), kUsage);
-  if (options.output == Output::kJson || options.output == Output::kYaml) {
+  if (is_document(options.output)) {
     const auto found =
         co_await get_experiment_object(*to->client, {Interned(to->ns), options.name});
     if (!found) co_return report(found.error(), kFailed);
-    std::cout << (options.output == Output::kJson ? to_pretty_text(*found) + "\n"
-                                                  : to_yaml(*found));
+    print_document(*found, options.output);
     co_return kOk;
   }
   StatusView view(executor, *to->client, {Interned(to->ns), options.name});

@@ -1,17 +1,20 @@
 // grapnel submit, list, cancel, delete, retry: experiments on any cluster.
+#include <filesystem>
 #include <iostream>
 
 #include "api/experiment.h"
+#include "cli/code_package.h"
 #include "cli/commands.h"
 #include "cli/experiment.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
+#include "cli/output.h"
 #include "cli/submission.h"
 #include "cli/table.h"
 #include "cli/target.h"
 #include "cli/tree.h"
-#include "document/yaml.h"
 #include "kube/kind.h"
+#include "operators/experiment/code.h"
 
 namespace grapnel::cli {
 namespace {
@@ -43,8 +46,8 @@ Task<int> do_list(Executor executor, ExperimentOptions options) {
   const auto list =
       co_await to->client->list(kExperiment, {.ns = options.all_namespaces ? "" : to->ns});
   if (!list) co_return report(list.error(), kFailed);
-  if (options.output == Output::kJson || options.output == Output::kYaml) {
-    std::cout << (options.output == Output::kJson ? to_pretty_text(*list) + "\n" : to_yaml(*list));
+  if (is_document(options.output)) {
+    print_document(*list, options.output);
     co_return kOk;
   }
   std::vector<api::Experiment> experiments;
@@ -65,11 +68,16 @@ Task<int> do_list(Executor executor, ExperimentOptions options) {
 }
 
 Task<int> do_submit(Executor executor, const experiment::Manifest& manifest, std::string name,
-                    Target target) {
+                    Target target, bool with_code) {
   auto to = connect_to(executor, target);
   if (!to) co_return report(to.error(), kUsage);
-  const auto created = co_await submit_manifest(
-      *to->client, manifest, {.name = name, .ns = to->ns, .is_laptop = to->is_laptop});
+  SubmissionOptions options{.name = name, .ns = to->ns, .is_laptop = to->is_laptop};
+  if (with_code) {
+    auto packed = co_await pack_code(std::filesystem::current_path());
+    if (!packed) co_return report(packed.error(), kUsage);
+    options.code = std::move(*packed);
+  }
+  const auto created = co_await submit_manifest(*to->client, manifest, std::move(options));
   if (!created) co_return report(created.error(), kFailed);
   std::cout << name << "\n";
   co_return kOk;
@@ -129,6 +137,12 @@ Task<int> do_retry(Executor executor, ExperimentOptions options) {
   if (!name) co_return report(name.error(), kFailed);
   const auto created = co_await to->client->create(kExperiment, again(*found, to->ns, *name));
   if (!created) co_return report(created.error(), kFailed);
+  const auto code = string_or(at(*created, "metadata", "annotations", experiment::kCodeAnnotation));
+  if (!code.empty()) {
+    const auto owned =
+        co_await own_code(*to->client, {.ns = to->ns, .name = std::string(code)}, *created);
+    if (!owned) std::cerr << "the code of the first try: " << owned.error().message << "\n";
+  }
   std::cout << *name << "\n";
   co_return kOk;
 }
@@ -140,7 +154,9 @@ int submit(const ManifestOptions& options, const Target& target) {
   if (!manifest) return report(manifest.error(), kUsage);
   const auto name = experiment_name(*manifest, options);
   if (!name) return report(name.error(), kUsage);
-  return run_loop([&](Executor executor) { return do_submit(executor, *manifest, *name, target); });
+  return run_loop([&](Executor executor) {
+    return do_submit(executor, *manifest, *name, target, options.with_code);
+  });
 }
 
 int list_experiments(const ExperimentOptions& options) {

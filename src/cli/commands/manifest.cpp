@@ -6,16 +6,27 @@
 #include "api/experiment.h"
 #include "api/jobset.h"
 #include "api/schema.h"
+#include "cli/code_package.h"
 #include "cli/commands.h"
+#include "cli/loop.h"
 #include "cli/manifest.h"
+#include "cli/output.h"
+#include "cli/submission.h"
 #include "document/yaml.h"
 #include "operators/experiment/compile.h"
 
 namespace grapnel::cli {
 namespace {
 
-void print(const Json& value, Output output) {
-  std::cout << (output == Output::kJson ? to_pretty_text(value) + "\n" : to_yaml(value));
+Result<std::string> pack_current_directory() {
+  Result<std::string> packed = fail(Reason::kCancelled, "packing the code was cut off");
+  run_loop([&packed](Executor) -> Task<int> {
+    return [](Result<std::string>& out) -> Task<int> {
+      out = co_await pack_code(std::filesystem::current_path());
+      co_return kOk;
+    }(packed);
+  });
+  return packed;
 }
 
 }  // namespace
@@ -33,14 +44,24 @@ int render(const ManifestOptions& options) {
   if (!manifest) return report(manifest.error(), kUsage);
   const auto name = experiment_name(*manifest, options);
   if (!name) return report(name.error(), kUsage);
-  api::Experiment experiment;
-  experiment.meta.key = {Interned(options.ns), *name};
-  experiment.spec = manifest->decoded;
-  auto compiled = experiment::compile(experiment);
+  SubmissionOptions submission{.name = *name, .ns = options.ns};
+  if (options.with_code) {
+    auto packed = pack_current_directory();
+    if (!packed) return report(packed.error(), kUsage);
+    submission.code = std::move(*packed);
+  }
+  const auto experiment =
+      api::decode_resource<api::Experiment>(experiment_object(*manifest, submission));
+  if (!experiment) return report(experiment.error(), kUsage);
+  auto compiled = experiment::compile(*experiment);
   if (!compiled) return report(compiled.error(), kUsage);
   // The owner's uid is known only once the Experiment exists.
   compiled->object.at("metadata").as_object().erase("ownerReferences");
-  print(compiled->object, options.output);
+  if (!submission.code.empty()) {
+    print_document(code_config_map(*name, options.ns, submission.code), options.output);
+    if (options.output == Output::kYaml) std::cout << "---\n";
+  }
+  print_document(compiled->object, options.output);
   return kOk;
 }
 

@@ -62,6 +62,25 @@ struct PodExit {
   std::string error;  // it could not be run at all
 };
 
+struct PodName {
+  std::string ns;
+  std::string pod;
+};
+
+// What a pod uses now.
+struct ContainerUsage {
+  std::string name;
+  uint64_t nanocores = 0;
+  uint64_t bytes = 0;
+  Duration window{};  // that the CPU was measured over
+};
+struct PodUsage {
+  std::string ns;
+  std::string pod;
+  Time at{};
+  std::vector<ContainerUsage> containers;
+};
+
 // To a port inside a pod.
 class PodConnection : public http::ByteStream {
  public:
@@ -76,6 +95,8 @@ class PodBackend {
   virtual Task<Result<PodExit>> exec(PodExecRequest request, PodStreams& streams) = 0;
   virtual Task<Result<std::unique_ptr<PodConnection>>> connect(std::string ns, std::string pod,
                                                                uint16_t port) = 0;
+  // Of those that run.
+  virtual Task<std::vector<PodUsage>> usage(std::vector<PodName> pods) = 0;
 };
 
 }  // namespace grapnel::local

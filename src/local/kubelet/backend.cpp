@@ -243,4 +243,40 @@ Task<Result<std::unique_ptr<PodConnection>>> Backend::connect(std::string ns, st
   co_return std::make_unique<FdStream>(options_.executor, std::move(*fd));
 }
 
+Task<std::vector<PodUsage>> Backend::usage(std::vector<PodName> pods) {
+  struct Found {
+    size_t pod = 0;
+    std::string container;
+    int pid = 0;
+  };
+  std::vector<Found> found;
+  std::vector<int> pids;
+  for (size_t i = 0; i < pods.size(); ++i) {
+    const auto worker = options_.pods->find_pod(pods[i].ns, pods[i].pod);
+    if (worker == nullptr) continue;
+    for (const Container& container : all_containers(worker->pod())) {
+      const ContainerFacts* facts = worker->facts(container.name());
+      if (facts == nullptr || !facts->is_running() || facts->now->host_pid == 0) continue;
+      found.push_back({i, std::string(container.name()), facts->now->host_pid});
+      pids.push_back(facts->now->host_pid);
+    }
+  }
+  const auto used = co_await sampler_.measure(std::move(pids));
+  std::vector<PodUsage> out;
+  std::optional<size_t> last;
+  for (const auto& [pod, container, pid] : found) {
+    const auto usage = used.find(pid);
+    if (usage == used.end()) continue;
+    if (last != pod) {
+      out.push_back({.ns = pods[pod].ns, .pod = pods[pod].pod, .at = options_.clock->now()});
+    }
+    last = pod;
+    out.back().containers.push_back({.name = container,
+                                     .nanocores = usage->second.nanocores,
+                                     .bytes = usage->second.bytes,
+                                     .window = usage->second.window});
+  }
+  co_return out;
+}
+
 }  // namespace grapnel::local::kubelet

@@ -1,9 +1,10 @@
-// What users do to running pods: logs, exec, attach and port-forward, served from this node.
+// What users do to running pods: logs, exec, attach, port-forward and top, served from this node.
 #pragma once
 
 #include "base/async.h"
 #include "local/apiserver/pod_backend.h"
 #include "local/kubelet/pod_directory.h"
+#include "local/kubelet/usage.h"
 #include "local/node/pod_runner.h"
 
 namespace grapnel::local::kubelet {
@@ -16,7 +17,7 @@ class Backend final : public PodBackend {
     PodDirectory* pods = nullptr;
     std::string state_directory;
   };
-  explicit Backend(Options options) : options_(std::move(options)) {}
+  explicit Backend(Options options) : options_(std::move(options)), sampler_(*options_.clock) {}
   // Without a runner everything is refused.
   void set_runner(PodRunner* runner) { runner_ = runner; }
 
@@ -24,6 +25,7 @@ class Backend final : public PodBackend {
   Task<Result<PodExit>> exec(PodExecRequest request, PodStreams& streams) override;
   Task<Result<std::unique_ptr<PodConnection>>> connect(std::string ns, std::string pod,
                                                        uint16_t port) override;
+  Task<std::vector<PodUsage>> usage(std::vector<PodName> pods) override;
 
  private:
   struct Target {
@@ -38,6 +40,7 @@ class Backend final : public PodBackend {
 
   Options options_;
   PodRunner* runner_ = nullptr;
+  UsageSampler sampler_;
 };
 
 }  // namespace grapnel::local::kubelet

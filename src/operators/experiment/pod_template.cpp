@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/quantity.h"
+#include "operators/experiment/code.h"
 
 namespace grapnel::experiment {
 namespace {
@@ -173,6 +174,9 @@ Json pod_template(const api::Experiment& experiment, std::string_view component,
         JsonArray(resources.extra_tolerations.begin(), resources.extra_tolerations.end());
   }
   if (spec.priority_class) pod["priorityClassName"] = *spec.priority_class;
+  if (const auto code = experiment.meta.annotations.get(kCodeAnnotation); !code.empty()) {
+    add_code(pod, code);
+  }
   return JsonObject{
       {"metadata",
        JsonObject{{"labels", JsonObject{{"grapnel.dev/experiment", experiment.meta.name()},
