@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 
+#include "api/experiment.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "cli/controllers/controllers.h"
@@ -16,7 +17,9 @@
 #include "local/apiserver/server.h"
 #include "local/builtin/controllers.h"
 #include "local/kubelet/kubelet.h"
+#include "operators/experiment/plan.h"
 #include "runtime/events.h"
+#include "runtime/informer.h"
 #include "runtime/manager.h"
 
 extern char** environ;
@@ -151,6 +154,25 @@ struct LocalCluster::Impl {
     }(this, std::string(part), std::move(task))));
   }
 
+  void follow_experiments() {
+    experiments = std::make_unique<runtime::Informer<api::Experiment>>(
+        *client, clock, random, runtime::InformerOptions{.kind = kube::kinds::kExperiment},
+        [](JsonView object) { return api::decode_resource<api::Experiment>(object); });
+    experiments->cache().add_handler([this](const api::Experiment*, const api::Experiment* after) {
+      if (after == nullptr) kubelet->sweep_logs();
+    });
+    experiments->on_synced([this] { kubelet->sweep_logs(); });
+    following_experiments = spawn(executor, experiments->run());
+  }
+
+  bool has_experiment_of(const Json& pod) const {
+    const auto name = string_or(at(pod, "metadata", "labels", experiment::kExperimentLabel));
+    if (name.empty() || !experiments) return false;
+    if (!experiments->synced()) return true;  // nobody knows yet
+    const auto ns = string_or(at(pod, "metadata", "namespace"));
+    return experiments->cache().get({Interned(ns), std::string(name)}) != nullptr;
+  }
+
   Executor executor;
   Clock& clock;
   LocalClusterOptions options;
@@ -161,6 +183,9 @@ struct LocalCluster::Impl {
   std::unique_ptr<local::BuiltinControllers> builtin;
   std::unique_ptr<runtime::Manager> ours;
   std::unique_ptr<runtime::EventRecorder> events;  // of the node
+  // Logs of pods that are gone are kept for as long as their experiment is there.
+  std::unique_ptr<runtime::Informer<api::Experiment>> experiments;
+  Spawned following_experiments;
   Spawned sending_events;
   std::unique_ptr<local::Kubelet> kubelet;
   std::vector<Spawned> parts;
@@ -218,8 +243,10 @@ Task<Result<>> LocalCluster::start() {
             s.changed.notify_all();
           },
       .on_event = [&s](const runtime::Event& event) { s.events->record(event); },
+      .wants_logs = [&s](const Json& pod) { return s.has_experiment_of(pod); },
   });
   s.server.set_pod_backend(&s.kubelet->backend());
+  if (s.options.with_operator) s.follow_experiments();
   s.run("the node", s.kubelet->run());
   s.builtin = std::make_unique<local::BuiltinControllers>(
       s.executor, *s.client, s.clock, s.random,
@@ -265,6 +292,8 @@ Task<> LocalCluster::stop() {
   if (s.ours) s.ours->stop();
   if (s.builtin) s.builtin->stop();
   if (s.kubelet) co_await s.kubelet->stop();
+  s.following_experiments.cancel();
+  co_await s.following_experiments.join();
   s.sending_events.cancel();
   co_await s.sending_events.join();
   for (auto& part : s.parts) co_await part.join();

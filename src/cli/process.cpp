@@ -28,6 +28,16 @@ std::tuple<std::string, int, int, std::string> order_of(const api::Pod& pod) {
           number_of(labels.get(experiment::kRankLabel)), pod.meta.name()};
 }
 
+// Pods that are gone, of which the laptop cluster has the logs.
+constexpr kube::Kind kPodLog{"local.grapnel.dev", "v1alpha1", "PodLog", "podlogs"};
+
+void add_pods(std::vector<api::Pod>& pods, const Json& list, const ProcessFilter& filter) {
+  for (const Json& item : list.at("items").as_array()) {
+    auto pod = api::decode_pod(item, {});
+    if (pod && filter.takes(*pod)) pods.push_back(std::move(*pod));
+  }
+}
+
 Failure nothing_runs(const std::string& name, const std::vector<api::Pod>& all,
                      const ProcessFilter& filter) {
   std::vector<std::string> others;
@@ -83,12 +93,26 @@ Task<Result<std::vector<api::Pod>>> find_processes(kube::Client& client, kube::K
   const auto list = co_await client.list(kube::kinds::kPod, pods_of(experiment));
   if (!list) co_return fail(list.error());
   std::vector<api::Pod> pods;
-  for (const Json& item : list->at("items").as_array()) {
-    auto pod = api::decode_pod(item, {});
-    if (pod && filter.takes(*pod)) pods.push_back(std::move(*pod));
-  }
+  add_pods(pods, *list, filter);
   std::ranges::sort(pods, {}, order_of);
   co_return pods;
+}
+
+Task<Result<LoggedProcesses>> find_logged_processes(kube::Client& client, kube::Key experiment,
+                                                    ProcessFilter filter) {
+  auto there = co_await find_processes(client, experiment, filter);
+  if (!there) co_return fail(there.error());
+  LoggedProcesses found{.there = std::move(*there), .gone = {}};
+  const auto kept = co_await client.list(kPodLog, pods_of(experiment));
+  if (kept) add_pods(found.gone, *kept, filter);  // only the laptop cluster keeps logs
+  // One that went meanwhile is in both.
+  std::erase_if(found.there, [&](const api::Pod& pod) {
+    return !has_started(pod) || std::ranges::find(found.gone, pod.meta.uid, [](const api::Pod& g) {
+                                  return g.meta.uid;
+                                }) != found.gone.end();
+  });
+  std::ranges::sort(found.gone, {}, order_of);
+  co_return found;
 }
 
 Task<Result<api::Pod>> find_running_process(kube::Client& client, kube::Key experiment,

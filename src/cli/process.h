@@ -39,6 +39,14 @@ bool has_started(const api::Pod& pod);
 // Those of the experiment that the filter takes, in the order of its components and ranks.
 Task<Result<std::vector<api::Pod>>> find_processes(kube::Client& client, kube::Key experiment,
                                                    ProcessFilter filter);
+// Those of which there are logs: the ones that are there, and those that are gone and whose logs
+// the cluster has kept.
+struct LoggedProcesses {
+  std::vector<api::Pod> there;
+  std::vector<api::Pod> gone;
+};
+Task<Result<LoggedProcesses>> find_logged_processes(kube::Client& client, kube::Key experiment,
+                                                    ProcessFilter filter);
 // The first of them that runs; an Error says what there is instead.
 Task<Result<api::Pod>> find_running_process(kube::Client& client, kube::Key experiment,
                                             ProcessFilter filter);

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "cli/commands.h"
 #include "cli/experiment.h"
@@ -38,24 +39,20 @@ Result<Wish> wish_of(const LogsOptions& options) {
   return wish;
 }
 
-Task<int> print_once(kube::Client& client, kube::Key key, Wish wish, LogPrinter& printer,
-                     LogPrinter& notes) {
-  auto pods = co_await find_processes(client, key, wish.filter.processes);
-  if (!pods) co_return report(pods.error(), kFailed);
-  std::erase_if(*pods, [](const api::Pod& pod) { return !has_started(pod); });
+Task<int> print_merged(kube::Client& client, std::vector<api::Pod> pods, Wish wish,
+                       LogPrinter& printer, LogPrinter& notes) {
   MergedLogs merged;
   wish.logs.timestamps = true;
-  for (const api::Pod& pod : *pods) {
-    const auto source = process_of(pod);
+  for (const api::Pod& pod : pods) {
+    const auto process = process_of(pod);
     auto stream =
         co_await client.logs({.ns = pod.meta.key.ns.str(), .name = pod.meta.name()}, wish.logs);
     if (stream) {
-      merged.add(source, std::move(*stream));
+      merged.add(process, std::move(*stream));
     } else {
-      notes.note(fmt::format("no logs of {}: {}", source.name, stream.error().message));
+      notes.note(fmt::format("no logs of {}: {}", process.name, stream.error().message));
     }
   }
-  if (pods->empty()) notes.note("none of its processes has started");
   for (;;) {
     const auto line = co_await merged.next();
     if (!line) co_return report(line.error(), kFailed);
@@ -73,8 +70,17 @@ Task<int> print(Executor executor, LogsOptions options, Wish wish) {
   const kube::Key key{Interned(to->ns), options.name};
   const auto found = co_await get_experiment(*to->client, key);
   if (!found) co_return report(found.error(), kFailed);
+  auto pods = co_await find_logged_processes(*to->client, key, wish.filter.processes);
+  if (!pods) co_return report(pods.error(), kFailed);
   if (!options.follow) {
-    co_return co_await print_once(*to->client, key, std::move(wish), printer, notes);
+    std::ranges::move(pods->there, std::back_inserter(pods->gone));
+    if (pods->gone.empty()) notes.note("none of its processes has started");
+    co_return co_await print_merged(*to->client, std::move(pods->gone), wish, printer, notes);
+  }
+  if (!pods->gone.empty()) {
+    const int code =
+        co_await print_merged(*to->client, std::move(pods->gone), wish, printer, notes);
+    if (code != kOk) co_return code;
   }
   Follower follower(executor, *to->client, system_clock(), key,
                     {.filter = wish.filter, .logs = wish.logs}, printer, notes);

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "local/apiserver/discovery.h"
+#include "local/apiserver/node_types.h"
 #include "local/apiserver/openapi.h"
-#include "local/apiserver/pod_metrics.h"
 #include "local/apiserver/reply.h"
 #include "local/apiserver/subresources.h"
 #include "local/apiserver/version.h"
@@ -123,7 +123,7 @@ Task<Answer<Reply>> dispatch(Api& api, Call& call) {
   if (!is_possible(call)) co_return Refusal(method_not_allowed());
   if (!call.info.subresource.empty()) co_return co_await dispatch_subresource(api, call);
   if (!call.type->allows(verb)) co_return Refusal(method_not_supported(call.what(), verb));
-  if (call.type->kind == "PodMetrics") co_return co_await read_pod_metrics(api, call);
+  if (is_of_node(*call.type)) co_return co_await read_from_node(api, call);
   if (verb == "get") co_return co_await get_object(api, call);
   if (verb == "list") co_return co_await list_objects(api, call);
   if (verb == "create") co_return co_await create_object(api, call);

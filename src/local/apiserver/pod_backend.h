@@ -97,6 +97,8 @@ class PodBackend {
                                                                uint16_t port) = 0;
   // Of those that run.
   virtual Task<std::vector<PodUsage>> usage(std::vector<PodName> pods) = 0;
+  // Pods that are gone and whose logs can still be asked for: metadata and status.phase.
+  virtual std::vector<Json> kept_logs() = 0;
 };
 
 }  // namespace grapnel::local

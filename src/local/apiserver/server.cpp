@@ -7,7 +7,7 @@
 
 #include "local/apiserver/bootstrap.h"
 #include "local/apiserver/handler.h"
-#include "local/apiserver/pod_metrics.h"
+#include "local/apiserver/node_types.h"
 
 namespace grapnel::local {
 namespace {
@@ -78,9 +78,8 @@ uint16_t ApiServer::port() const {
 void ApiServer::set_pod_backend(PodBackend* backend) {
   if (!impl_->api) return;
   impl_->api->pods = backend;
-  std::vector<TypePtr> served;
-  if (backend != nullptr) served.push_back(pod_metrics_type());
-  impl_->api->registry.set_custom("pods.metrics.k8s.io", std::move(served));
+  impl_->api->registry.set_custom("the node's",
+                                  backend == nullptr ? std::vector<TypePtr>() : node_types());
 }
 
 Task<> ApiServer::stop() {

@@ -1,5 +1,6 @@
 // logs, exec, attach, port-forward and proxies: their transport here, their far end in the node.
 
+#include <algorithm>
 #include <charconv>
 
 #include "http/server.h"
@@ -36,6 +37,13 @@ Task<> serve_logs(Api& api, const Call& call, http::Exchange& exchange) {
   }
 }
 
+bool is_kept(PodBackend& pods, const RequestInfo& info) {
+  return std::ranges::any_of(pods.kept_logs(), [&](const Json& pod) {
+    return string_or(at(pod, "metadata", "namespace")) == info.ns &&
+           string_or(at(pod, "metadata", "name")) == info.name;
+  });
+}
+
 }  // namespace
 
 bool is_stream(const Call& call) {
@@ -52,7 +60,9 @@ Task<> serve_stream(Api& api, Call& call, http::Exchange& exchange) {
   const bool is_proxy = call.info.subresource == "proxy";
   if (call.type->kind == "Pod" && !is_proxy) {
     const std::string key = key_of(call.info.ns, call.info.name);
-    if (!api.store.get("pods", key)) {
+    // A pod that is gone may have left its log.
+    const bool has_log = call.info.subresource == "log" && api.pods != nullptr;
+    if (!api.store.get("pods", key) && !(has_log && is_kept(*api.pods, call.info))) {
       co_await respond_error(exchange, not_found({"", "pods"}, call.info.name));
       co_return;
     }

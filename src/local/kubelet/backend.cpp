@@ -80,6 +80,11 @@ Result<Backend::Target> Backend::find(const std::string& ns, const std::string& 
 }
 
 Result<std::string> Backend::log_file(const PodLogRequest& request) const {
+  if (options_.pods->find_pod(request.ns, request.pod) == nullptr) {
+    auto kept =
+        options_.kept->log_file(request.ns, request.pod, request.container, request.previous);
+    if (kept) return kept;
+  }
   auto target = find(request.ns, request.pod, request.container);
   if (!target) return fail(target.error());
   const ContainerFacts* facts = target->worker->facts(target->container);

@@ -3,6 +3,7 @@
 
 #include "base/async.h"
 #include "local/apiserver/pod_backend.h"
+#include "local/kubelet/kept_logs.h"
 #include "local/kubelet/pod_directory.h"
 #include "local/kubelet/usage.h"
 #include "local/node/pod_runner.h"
@@ -16,6 +17,7 @@ class Backend final : public PodBackend {
     Clock* clock = nullptr;
     PodDirectory* pods = nullptr;
     std::string state_directory;
+    const KeptLogs* kept = nullptr;
   };
   explicit Backend(Options options) : options_(std::move(options)), sampler_(*options_.clock) {}
   // Without a runner everything is refused.
@@ -26,6 +28,7 @@ class Backend final : public PodBackend {
   Task<Result<std::unique_ptr<PodConnection>>> connect(std::string ns, std::string pod,
                                                        uint16_t port) override;
   Task<std::vector<PodUsage>> usage(std::vector<PodName> pods) override;
+  std::vector<Json> kept_logs() override { return options_.kept->all(); }
 
  private:
   struct Target {

@@ -191,10 +191,14 @@ PodSpec pod_to_run(const Pod& pod, const NodeFacts& node) {
   return out;
 }
 
+std::string log_directory_of_pod(const std::string& state_directory, const Pod& pod) {
+  return fmt::format("{}/pods/{}_{}_{}", state_directory, pod.meta.ns(), pod.meta.name(),
+                     pod.uid());
+}
+
 std::string log_directory(const std::string& state_directory, const Pod& pod,
                           std::string_view container) {
-  return fmt::format("{}/pods/{}_{}_{}/{}", state_directory, pod.meta.ns(), pod.meta.name(),
-                     pod.uid(), container);
+  return fmt::format("{}/{}", log_directory_of_pod(state_directory, pod), container);
 }
 
 std::string log_path(const std::string& directory, uint64_t attempt) {

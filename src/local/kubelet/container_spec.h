@@ -34,7 +34,8 @@ struct ContainerToRun {
 Result<ContainerToRun> container_to_run(const ContainerInput& input);
 PodSpec pod_to_run(const Pod& pod, const NodeFacts& node);
 
-// Where a container's log of one attempt is: it outlives the pod.
+// Where a pod's logs are, a container's, and those of one attempt: they may outlive the pod.
+std::string log_directory_of_pod(const std::string& state_directory, const Pod& pod);
 std::string log_directory(const std::string& state_directory, const Pod& pod,
                           std::string_view container);
 std::string log_path(const std::string& directory, uint64_t attempt);

@@ -1,12 +1,14 @@
 #include "local/kubelet/kubelet.h"
 
 #include <map>
+#include <set>
 
 #include "api/service.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "local/kubelet/backend.h"
 #include "local/kubelet/environment.h"
+#include "local/kubelet/kept_logs.h"
 #include "local/kubelet/names.h"
 #include "local/kubelet/node_object.h"
 #include "local/kubelet/outbound.h"
@@ -49,6 +51,7 @@ struct Kubelet::Impl final : kubelet::PodDirectory {
   std::unique_ptr<kubelet::ServiceProxy> proxy;
   kubelet::Outbound outbound;
   kubelet::Gpus gpus;
+  kubelet::KeptLogs kept_logs;
   kubelet::Backend backend;
   std::map<std::string, PodStatus> recovered;  // by uid, until their objects are seen
   std::map<std::string, Running> workers;      // by uid
@@ -64,10 +67,12 @@ struct Kubelet::Impl final : kubelet::PodDirectory {
       : options(std::move(given)),
         outbound(options.executor),
         gpus(options.gpu_files),
+        kept_logs(options.state_directory, options.wants_logs),
         backend({.executor = options.executor,
                  .clock = options.clock,
                  .pods = this,
-                 .state_directory = options.state_directory}),
+                 .state_directory = options.state_directory,
+                 .kept = &kept_logs}),
         changed(options.executor),
         renamed(options.executor) {}
 
@@ -319,6 +324,7 @@ void Kubelet::Impl::on_pod(const Pod* before, const Pod* after) {
 
 Task<> Kubelet::Impl::work(Impl& impl, PodWorker& worker, std::string uid) {
   co_await worker.run();
+  impl.kept_logs.take(worker.pod());
   impl.ended.push_back(std::move(uid));
   impl.changed.notify_all();
 }
@@ -362,6 +368,7 @@ Task<Result<>> Kubelet::run() {
     impl.follow();
     while (!impl.informer->synced() && !impl.is_stopping) co_await impl.changed.wait();
     if (!impl.is_stopping) co_await impl.sweep_unknown();
+    sweep_logs();
     if (impl.options.on_ready && !impl.is_stopping) impl.options.on_ready();
     while (!impl.is_stopping) {
       for (const std::string& uid : std::exchange(impl.ended, {})) {
@@ -400,6 +407,14 @@ Task<Result<>> Kubelet::remove_all() {
   auto done = co_await impl_->runner->shut_down();
   impl_->runner.reset();
   co_return done;
+}
+
+void Kubelet::sweep_logs() {
+  // Before the pods are known, all of them may be alive.
+  if (!impl_->informer || !impl_->informer->synced()) return;
+  std::set<std::string> living;
+  for (const auto& [uid, running] : impl_->workers) living.insert(uid);
+  impl_->kept_logs.sweep(living);
 }
 
 PodBackend& Kubelet::backend() {

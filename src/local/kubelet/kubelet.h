@@ -56,6 +56,8 @@ struct KubeletOptions {
   std::string api_authority_pem;   // what its certificate is checked against
   std::function<void()> on_ready;  // the node is registered and its pods are known
   std::function<void(const runtime::Event&)> on_event = {};  // what a person should know of a pod
+  // Whether the logs of this Pod, which is gone, are still wanted. Without it they are not.
+  std::function<bool(const Json& pod)> wants_logs = {};
 };
 
 class Kubelet {
@@ -77,6 +79,8 @@ class Kubelet {
   std::vector<std::string> shortcomings() const;
   // Logs, exec and port-forward. Refuses while run() is not running.
   PodBackend& backend();
+  // wants_logs may say something else now.
+  void sweep_logs();
 
  private:
   struct Impl;
