@@ -1,5 +1,7 @@
 #include "cli/follower.h"
 
+#include "cli/line_reader.h"
+
 namespace grapnel::cli {
 namespace {
 
@@ -63,20 +65,16 @@ Task<> Follower::print_logs(kube::Key pod, Process source) {
     notes_.note(fmt::format("no logs of {}: {}", source.name, stream.error().message));
     co_return;
   }
-  LineBuffer lines;
-  const auto print = [&](std::string_view text) {
-    if (options_.filter.takes_line(text)) printer_.line(source.name, source.rank, text);
-  };
-  while (true) {
-    const auto piece = co_await (*stream)->read();
-    if (!piece) {
-      notes_.note(fmt::format("the logs of {} broke off: {}", source.name, piece.error().message));
-      break;
+  LineReader lines(std::move(*stream));
+  for (;;) {
+    const auto line = co_await lines.next();
+    if (!line) {
+      notes_.note(fmt::format("the logs of {} broke off: {}", source.name, line.error().message));
+      co_return;
     }
-    if (piece->empty()) break;
-    lines.add(*piece, print);
+    if (!*line) co_return;
+    if (options_.filter.takes_line(**line)) printer_.line(source.name, source.rank, **line);
   }
-  lines.finish(print);
 }
 
 Task<std::optional<api::ExperimentStatus>> Follower::run() {

@@ -13,33 +13,18 @@ std::string_view comparable(std::string_view line) {
 }  // namespace
 
 void MergedLogs::add(Process source, std::unique_ptr<http::BodyStream> stream) {
-  inputs_.push_back({.source = std::move(source), .stream = std::move(stream)});
-}
-
-Task<Result<>> MergedLogs::fill(Input& input) {
-  while (!input.line && !input.over) {
-    const size_t end = input.rest.find('\n');
-    if (end != std::string::npos) {
-      input.line = input.rest.substr(0, end);
-      input.rest.erase(0, end + 1);
-      break;
-    }
-    auto piece = co_await input.stream->read();
-    if (!piece) co_return fail(std::move(piece.error()));
-    if (piece->empty()) {
-      input.over = true;
-      if (!input.rest.empty()) input.line = std::exchange(input.rest, "");
-    }
-    input.rest += *piece;
-  }
-  co_return Result<>{};
+  inputs_.push_back({.source = std::move(source), .reader = LineReader(std::move(stream))});
 }
 
 Task<Result<std::optional<MergedLogs::Line>>> MergedLogs::next() {
   Input* oldest = nullptr;
   for (Input& input : inputs_) {
-    auto filled = co_await fill(input);
-    if (!filled) co_return fail(std::move(filled.error()));
+    if (!input.line && !input.over) {
+      auto line = co_await input.reader.next();
+      if (!line) co_return fail(std::move(line.error()));
+      input.line = std::move(*line);
+      input.over = !input.line;
+    }
     if (!input.line) continue;
     if (oldest == nullptr || comparable(*input.line) < comparable(*oldest->line)) oldest = &input;
   }

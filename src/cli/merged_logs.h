@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/async.h"
+#include "cli/line_reader.h"
 #include "cli/process.h"
 #include "http/client.h"
 
@@ -28,12 +29,10 @@ class MergedLogs {
  private:
   struct Input {
     Process source;
-    std::unique_ptr<http::BodyStream> stream;
-    std::string rest;                 // read, not yet taken
-    std::optional<std::string> line;  // the next one, with its time
+    LineReader reader;
+    std::optional<std::string> line = {};  // the next one, with its time
     bool over = false;
   };
-  static Task<Result<>> fill(Input& input);
 
   std::vector<Input> inputs_;
 };

@@ -2,23 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/asio/io_context.hpp>
+#include "cli/pieces_test.h"
 
 namespace grapnel::cli {
 namespace {
-
-class Pieces final : public http::BodyStream {
- public:
-  explicit Pieces(std::vector<std::string> pieces) : pieces_(std::move(pieces)) {}
-  Task<Result<std::string>> read() override {
-    if (next_ == pieces_.size()) co_return "";
-    co_return pieces_[next_++];
-  }
-
- private:
-  std::vector<std::string> pieces_;
-  size_t next_ = 0;
-};
 
 std::vector<std::string> merged(std::vector<std::vector<std::string>> logs) {
   boost::asio::io_context loop;

@@ -3,6 +3,8 @@
 import json
 import time
 
+import yaml
+
 from .grapnel import ROOT
 from .test_run import manifest
 
@@ -81,6 +83,31 @@ def test_a_cancelled_experiment_stays_and_can_be_retried(up, tmp_path):
     assert phase(up, "long") == "Cancelled"
 
 
+def test_logs_outlive_the_pods_until_the_experiment_is_deleted(up, tmp_path):
+    submit(up, manifest(tmp_path, "echo said by $RANK; sleep 600"), "brief")
+    wait_for("its words", lambda: len(up("logs", "brief").stdout.splitlines()) == 2)
+    assert up("cancel", "brief").returncode == 0
+    wait_for("its end", lambda: phase(up, "brief") == "Cancelled")
+    wait_for("the pods' end", lambda: "Pod" not in up("status", "brief").stdout)
+    said = [f"worker-{r} | said by {r}" for r in (0, 1)]
+    assert sorted(up("logs", "brief").stdout.splitlines()) == said
+    assert up("logs", "brief", "--rank", "1").stdout == said[1] + "\n"
+    assert sorted(up("logs", "-f", "brief").stdout.splitlines()) == said
+
+    folder = up.state / "grapnel" / "default" / "node" / "pods"
+    assert len(list(folder.glob("default_brief-*"))) == 2
+    assert up("delete", "brief").returncode == 0
+    wait_for("their deletion", lambda: not list(folder.glob("default_brief-*")))
+
+
+def test_logs_of_every_try_are_there(up, tmp_path):
+    submit(up, manifest(tmp_path, "echo try; sleep 1; exit 1", extra="  backoffLimit: 1"), "tries")
+    wait_for("its end", lambda: phase(up, "tries") == "Failed")
+    assert sorted(up("logs", "tries").stdout.splitlines()) == [
+        f"worker-{r} | try" for r in (0, 0, 1, 1)], up("status", "tries").stdout
+    assert up("delete", "tries").returncode == 0
+
+
 def test_following_ends_with_the_experiment(up, tmp_path):
     submit(up, manifest(tmp_path, "for i in 1 2 3; do echo line $i; sleep 0.3; done"), "steps")
     followed = up("logs", "-f", "steps", "--rank", "0")
@@ -102,6 +129,19 @@ def test_mistakes_are_named(up):
         ended = up(*arguments)
         assert ended.returncode in (1, 2) and message in ended.stderr, (arguments, ended.stderr)
         assert ended.stdout == ""
+
+
+def test_what_is_listed_comes_in_every_form(up, tmp_path):
+    submit(up, manifest(tmp_path, "true"), "formed")
+    wait_for("its end", lambda: phase(up, "formed") == "Succeeded")
+    for command, name in ((["list"], "formed"), (["status", "formed"], "formed"), (["status"], "default")):
+        assert name in json.dumps(json.loads(up(*command, "-o", "json").stdout))
+        assert name in json.dumps(yaml.safe_load(up(*command, "-o", "yaml").stdout))
+        assert up(*command, "-o", "name").stdout.splitlines() == [name]
+    assert up("list", "-o", "wide").stdout.splitlines()[1].endswith("all processes ended well")
+    wrong = up("list", "-o", "xml")
+    assert wrong.returncode == 2 and "xml" in wrong.stderr
+    assert up("delete", "formed").returncode == 0
 
 
 def test_an_empty_list_says_so(up):

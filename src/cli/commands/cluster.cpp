@@ -17,6 +17,7 @@
 #include "cli/local_cluster.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
+#include "cli/output.h"
 #include "cli/paths.h"
 
 namespace grapnel::cli {
@@ -102,12 +103,14 @@ int cluster_status(const ClusterOptions& options, Output output) {
   const auto paths = cluster_paths(options.name);
   if (!paths) return report(paths.error(), kUsage);
   const auto pid = running_pid(*paths);
-  if (output == Output::kJson) {
+  if (is_document(output)) {
     JsonObject status{{"name", options.name},
                       {"running", pid.has_value()},
                       {"kubeconfig", paths->kubeconfig().string()}};
     if (pid) status["pid"] = *pid;
-    std::cout << to_pretty_text(status) << "\n";
+    print_document(status, output);
+  } else if (output == Output::kName) {
+    std::cout << options.name << "\n";
   } else if (pid) {
     std::cout << "cluster '" << options.name << "' is up (pid " << *pid << ")\n"
               << "  kubeconfig  " << paths->kubeconfig().string() << "\n"

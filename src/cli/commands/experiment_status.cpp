@@ -1,6 +1,4 @@
 // grapnel status NAME: an experiment and all that was made for it, once or as it changes.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -11,6 +9,7 @@
 #include "cli/manifest.h"
 #include "cli/output.h"
 #include "cli/process.h"
+#include "cli/screen.h"
 #include "cli/target.h"
 #include "cli/tree.h"
 #include "kube/kind.h"
@@ -29,26 +28,6 @@ kube::ListOptions jobs_of(const kube::Key& experiment) {
   return {.ns = experiment.ns.str(),
           .label_selector = fmt::format("{}={}", jobset::keys::kJobSetName, experiment.name)};
 }
-
-// Draws over what it drew before on a terminal; otherwise each picture follows the last.
-class Screen {
- public:
-  void show(const std::string& text) {
-    if (text == shown_) return;
-    if (terminal_) {
-      const auto lines = std::ranges::count(shown_, '\n');
-      if (lines > 0) std::cout << fmt::format("\x1b[{}A\x1b[J", lines);
-    } else if (!shown_.empty()) {
-      std::cout << "\n";
-    }
-    std::cout << text << std::flush;
-    shown_ = text;
-  }
-
- private:
-  bool terminal_ = ::isatty(STDOUT_FILENO) == 1;
-  std::string shown_;
-};
 
 class StatusView {
  public:
@@ -88,7 +67,7 @@ class StatusView {
   std::array<runtime::InformerBase*, 3> all() { return {&experiments_, &jobs_, &pods_}; }
 
   Task<int> draw(bool watch) {
-    Screen screen;
+    Screen screen(stdout);
     for (;;) {
       while (!std::ranges::all_of(all(), [](const auto* i) { return i->synced(); })) {
         for (const auto* informer : all()) {
@@ -99,7 +78,7 @@ class StatusView {
       }
       const auto experiment = experiments_.cache().get(key_);
       if (!experiment) co_return report(no_experiment(key_.name), kFailed);
-      screen.show(picture(*experiment));
+      screen.show(picture(*experiment), watch ? terminal_size() : std::nullopt);
       if (!watch || experiment->status.end_time) co_return kOk;
       // The clock in the picture moves, too.
       co_await with_deadline(system_clock(), system_clock().instant() + seconds(1),
@@ -134,6 +113,12 @@ Task<int> show(Executor executor, ExperimentOptions options) {
         co_await get_experiment_object(*to->client, {Interned(to->ns), options.name});
     if (!found) co_return report(found.error(), kFailed);
     print_document(*found, options.output);
+    co_return kOk;
+  }
+  if (options.output == Output::kName) {
+    const auto found = co_await get_experiment(*to->client, {Interned(to->ns), options.name});
+    if (!found) co_return report(found.error(), kFailed);
+    std::cout << options.name << "\n";
     co_return kOk;
   }
   StatusView view(executor, *to->client, {Interned(to->ns), options.name});

@@ -1,13 +1,13 @@
 #include <iostream>
 
 #include "cli/commands.h"
-#include "document/json.h"
+#include "cli/output.h"
 
 namespace grapnel::cli {
 
 int version(Output output) {
-  if (output == Output::kJson) {
-    std::cout << to_pretty_text(JsonObject{{"version", GRAPNEL_VERSION}}) << "\n";
+  if (is_document(output)) {
+    print_document(JsonObject{{"version", GRAPNEL_VERSION}}, output);
   } else {
     std::cout << "grapnel " << GRAPNEL_VERSION << "\n";
   }

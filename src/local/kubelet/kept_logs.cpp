@@ -37,7 +37,7 @@ std::optional<Json> read_description(const fs::path& folder) {
   return std::move(*pod);
 }
 
-void remove(const fs::path& folder) {
+void remove_folder(const fs::path& folder) {
   std::error_code ignored;
   fs::remove_all(folder, ignored);
 }
@@ -76,7 +76,7 @@ void KeptLogs::take(const Pod& pod) const {
   if (!fs::exists(folder, ignored)) return;
   const Json description = description_of(pod);
   if (!wanted_ || !wanted_(description)) {
-    remove(folder);
+    remove_folder(folder);
     return;
   }
   std::ofstream(folder / kWhose) << to_text(description);
@@ -86,7 +86,7 @@ void KeptLogs::sweep(const std::set<std::string>& living) const {
   for (const auto& folder : folders_in(folder())) {
     if (living.contains(uid_of(folder))) continue;
     const auto pod = read_description(folder);
-    if (!pod || !wanted_ || !wanted_(*pod)) remove(folder);
+    if (!pod || !wanted_ || !wanted_(*pod)) remove_folder(folder);
   }
 }
 
