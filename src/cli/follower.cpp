@@ -16,14 +16,13 @@ runtime::InformerOptions only_experiment(const kube::Key& key) {
 }  // namespace
 
 Follower::Follower(Executor executor, kube::Client& client, Clock& clock, kube::Key experiment,
-                   FollowOptions options, LogPrinter& printer, LogPrinter& notes)
+                   FollowOptions options, LogPrinter& printer)
     : executor_(executor),
       client_(client),
       clock_(clock),
       key_(std::move(experiment)),
       options_(std::move(options)),
       printer_(printer),
-      notes_(notes),
       random_(static_cast<uint64_t>(clock.now().time_since_epoch().count())),
       experiments_(client, clock, random_, only_experiment(key_),
                    [](JsonView object) { return api::decode_resource<api::Experiment>(object); }),
@@ -44,7 +43,7 @@ void Follower::on_experiment(const api::Experiment* after) {
     if (status.phase && !status.end_time) {
       const std::string text =
           fmt::format("{}: {} ({})", key_.name, api::name_of(*status.phase), status.message);
-      if (text != said_) notes_.note(text);
+      if (text != said_) printer_.progress(text);
       said_ = text;
     }
   }
@@ -62,14 +61,14 @@ Task<> Follower::print_logs(kube::Key pod, Process source) {
   options.follow = true;
   auto stream = co_await client_.logs({.ns = pod.ns.str(), .name = pod.name}, options);
   if (!stream) {
-    notes_.note(fmt::format("no logs of {}: {}", source.name, stream.error().message));
+    printer_.note(fmt::format("no logs of {}: {}", source.name, stream.error().message));
     co_return;
   }
   LineReader lines(std::move(*stream));
   for (;;) {
     const auto line = co_await lines.next();
     if (!line) {
-      notes_.note(fmt::format("the logs of {} broke off: {}", source.name, line.error().message));
+      printer_.note(fmt::format("the logs of {} broke off: {}", source.name, line.error().message));
       co_return;
     }
     if (!*line) co_return;

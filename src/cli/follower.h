@@ -25,7 +25,7 @@ struct FollowOptions {
 class Follower {
  public:
   Follower(Executor executor, kube::Client& client, Clock& clock, kube::Key experiment,
-           FollowOptions options, LogPrinter& printer, LogPrinter& notes);
+           FollowOptions options, LogPrinter& printer);
 
   // Until the experiment has ended and its logs are printed; its last status. nullopt: it was
   // deleted.
@@ -42,7 +42,6 @@ class Follower {
   kube::Key key_;
   FollowOptions options_;
   LogPrinter& printer_;
-  LogPrinter& notes_;
   Random random_;
   runtime::Informer<api::Experiment> experiments_;
   runtime::Informer<api::Pod> pods_;

@@ -6,6 +6,7 @@
 #include <boost/asio/write.hpp>
 #include <charconv>
 #include <list>
+#include <vector>
 
 namespace grapnel::cli {
 
@@ -34,19 +35,21 @@ Task<> send_to_pod(tcp::socket& from, kube::PortForward::Connection& to) {
   (void)co_await to.finish_writing();
 }
 
-// Until the pod's end is closed, or nobody here reads any more.
-Task<Result<>> receive_from_pod(kube::PortForward::Connection& from, tcp::socket& to) {
+// Until the pod's end is closed, or nobody here reads any more. That ends the other direction, too.
+Task<> receive_from_pod(kube::PortForward::Connection& from, tcp::socket& to, Result<>& ended) {
   for (;;) {
     const auto piece = co_await from.read();
-    if (!piece) co_return fail(piece.error());
-    if (piece->empty()) co_return Result<>();
+    if (!piece) ended = fail(piece.error());
+    if (!piece || piece->empty()) break;
     const auto [error, count] =
         co_await asio::async_write(to, asio::buffer(piece->data(), piece->size()), kNoThrow);
     if (error) {
       co_await from.reset();
-      co_return Result<>();
+      break;
     }
   }
+  boost::system::error_code ignored;
+  to.shutdown(tcp::socket::shutdown_both, ignored);
 }
 
 }  // namespace
@@ -84,13 +87,12 @@ struct Forwarder::Impl {
   Task<> carry(tcp::socket socket, uint16_t port) {
     const auto connection = co_await forward.connect(port);
     if (!connection) co_return;
-    auto sending = spawn(executor, send_to_pod(socket, **connection));
-    const auto done = co_await receive_from_pod(**connection, socket);
-    if (!done) note(done.error().message);
-    boost::system::error_code ignored;
-    socket.shutdown(tcp::socket::shutdown_both, ignored);
-    sending.cancel();
-    co_await sending.join();
+    Result<> ended;
+    std::vector<Task<>> both;
+    both.push_back(send_to_pod(socket, **connection));
+    both.push_back(receive_from_pod(**connection, socket, ended));
+    co_await all(std::move(both));
+    if (!ended) note(ended.error().message);
   }
 };
 

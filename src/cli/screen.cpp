@@ -13,7 +13,8 @@ bool begins_character(char byte) {
   return (byte & 0xC0) != 0x80;
 }
 
-// Characters, not bytes.
+}  // namespace
+
 std::string cut(std::string_view line, size_t width) {
   const auto characters = static_cast<size_t>(std::ranges::count_if(line, begins_character));
   if (characters <= width) return std::string(line);
@@ -25,8 +26,6 @@ std::string cut(std::string_view line, size_t width) {
   }
   return std::string(line.substr(0, end)) + "…";
 }
-
-}  // namespace
 
 std::string fitted(std::string_view picture, const TerminalSize& size) {
   auto lines = split(picture, '\n');

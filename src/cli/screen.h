@@ -10,8 +10,10 @@
 
 namespace grapnel::cli {
 
+// A line that is no wider, in characters; what is left out is marked.
+std::string cut(std::string_view line, size_t width);
 // The picture as it fits: no line wider, not as many lines as the terminal has, so that what is
-// drawn can be drawn over. What is left out is marked.
+// drawn can be drawn over.
 std::string fitted(std::string_view picture, const TerminalSize& size);
 
 class Screen {

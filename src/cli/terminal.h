@@ -17,8 +17,10 @@ struct TerminalSize {
   int height = 0;
   bool operator==(const TerminalSize&) const = default;
 };
-// Of the terminal that is our standard output; nothing: it is none.
-std::optional<TerminalSize> terminal_size();
+// Of the terminal that this is; nothing: it is none.
+std::optional<TerminalSize> terminal_size(int fd);
+// It is a terminal, and nobody asked for plain text ($NO_COLOR, TERM=dumb).
+bool takes_colours(int fd);
 
 // Keys reach the program one by one and unseen, Ctrl-C among them, for as long as it lives.
 class RawTerminal {

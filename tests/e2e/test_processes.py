@@ -102,6 +102,7 @@ def test_exec_with_a_terminal(up, long):
         os.write(ours, b"exit 4\n")
         assert shell.wait(15) == 4
         assert termios.tcgetattr(theirs) == before, "the terminal is as it was"
+        assert not fcntl.fcntl(theirs, fcntl.F_GETFL) & os.O_NONBLOCK, "so is what others have of it"
     finally:
         shell.kill()
         shell.wait()

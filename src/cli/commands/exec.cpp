@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "base/unless.h"
 #include "cli/commands.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
@@ -27,22 +28,31 @@ Task<> pass_input(Executor executor, kube::RemoteCommand& command) {
 Task<> pass_sizes(Executor executor, kube::RemoteCommand& command) {
   Resizes resizes(executor);
   for (;;) {
-    if (const auto size = terminal_size()) {
+    if (const auto size = terminal_size(STDOUT_FILENO)) {
       if (const auto sent = co_await command.resize(size->width, size->height); !sent) co_return;
     }
     co_await resizes.next();
   }
 }
 
-Task<Result<int>> pass_output(kube::RemoteCommand& command) {
+Task<> pass_output(kube::RemoteCommand& command, Result<int>& code) {
   for (;;) {
     const auto event = co_await command.read();
-    if (!event) co_return fail(event.error());
-    if (event->exit_code) co_return *event->exit_code;
+    if (!event) {
+      code = fail(event.error());
+      co_return;
+    }
+    if (event->exit_code) {
+      code = *event->exit_code;
+      co_return;
+    }
     const auto& [fd, text] = event->errors.empty()
                                  ? std::pair<int, const std::string&>(STDOUT_FILENO, event->output)
                                  : std::pair<int, const std::string&>(STDERR_FILENO, event->errors);
-    if (auto written = write_all(fd, text); !written) co_return fail(written.error());
+    if (auto written = write_all(fd, text); !written) {
+      code = fail(written.error());
+      co_return;
+    }
   }
 }
 
@@ -53,7 +63,9 @@ Task<Result<int>> attend(Executor executor, kube::RemoteCommand& command, bool i
   std::vector<Spawned> passing;
   if (input) passing.push_back(spawn(executor, pass_input(executor, command)));
   if (terminal) passing.push_back(spawn(executor, pass_sizes(executor, command)));
-  auto code = co_await pass_output(command);
+  Result<int> code = kCancelled;
+  Interrupts interrupts(executor);  // a terminal must not stay as the command had it
+  co_await unless(interrupts.next(), pass_output(command, code));
   for (auto& task : passing) {
     task.cancel();
     co_await task.join();

@@ -1,4 +1,6 @@
 // grapnel status NAME: an experiment and all that was made for it, once or as it changes.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -78,7 +80,7 @@ class StatusView {
       }
       const auto experiment = experiments_.cache().get(key_);
       if (!experiment) co_return report(no_experiment(key_.name), kFailed);
-      screen.show(picture(*experiment), watch ? terminal_size() : std::nullopt);
+      screen.show(picture(*experiment), watch ? terminal_size(STDOUT_FILENO) : std::nullopt);
       if (!watch || experiment->status.end_time) co_return kOk;
       // The clock in the picture moves, too.
       co_await with_deadline(system_clock(), system_clock().instant() + seconds(1),

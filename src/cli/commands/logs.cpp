@@ -1,6 +1,4 @@
 // grapnel logs: what the processes of an experiment wrote, together.
-#include <unistd.h>
-
 #include <algorithm>
 #include <iterator>
 
@@ -40,7 +38,7 @@ Result<Wish> wish_of(const LogsOptions& options) {
 }
 
 Task<int> print_merged(kube::Client& client, std::vector<api::Pod> pods, Wish wish,
-                       LogPrinter& printer, LogPrinter& notes) {
+                       LogPrinter& printer) {
   MergedLogs merged;
   wish.logs.timestamps = true;
   for (const api::Pod& pod : pods) {
@@ -50,7 +48,7 @@ Task<int> print_merged(kube::Client& client, std::vector<api::Pod> pods, Wish wi
     if (stream) {
       merged.add(process, std::move(*stream));
     } else {
-      notes.note(fmt::format("no logs of {}: {}", process.name, stream.error().message));
+      printer.note(fmt::format("no logs of {}: {}", process.name, stream.error().message));
     }
   }
   for (;;) {
@@ -65,8 +63,7 @@ Task<int> print_merged(kube::Client& client, std::vector<api::Pod> pods, Wish wi
 Task<int> print(Executor executor, LogsOptions options, Wish wish) {
   auto to = connect_to(executor, options.target);
   if (!to) co_return report(to.error(), kUsage);
-  LogPrinter printer(stdout, ::isatty(STDOUT_FILENO) == 1);
-  LogPrinter notes(stderr, ::isatty(STDERR_FILENO) == 1);
+  auto printer = LogPrinter::of_process();
   const kube::Key key{Interned(to->ns), options.name};
   const auto found = co_await get_experiment(*to->client, key);
   if (!found) co_return report(found.error(), kFailed);
@@ -74,16 +71,15 @@ Task<int> print(Executor executor, LogsOptions options, Wish wish) {
   if (!pods) co_return report(pods.error(), kFailed);
   if (!options.follow) {
     std::ranges::move(pods->there, std::back_inserter(pods->gone));
-    if (pods->gone.empty()) notes.note("none of its processes has started");
-    co_return co_await print_merged(*to->client, std::move(pods->gone), wish, printer, notes);
+    if (pods->gone.empty()) printer.note("none of its processes has started");
+    co_return co_await print_merged(*to->client, std::move(pods->gone), wish, printer);
   }
   if (!pods->gone.empty()) {
-    const int code =
-        co_await print_merged(*to->client, std::move(pods->gone), wish, printer, notes);
+    const int code = co_await print_merged(*to->client, std::move(pods->gone), wish, printer);
     if (code != kOk) co_return code;
   }
   Follower follower(executor, *to->client, system_clock(), key,
-                    {.filter = wish.filter, .logs = wish.logs}, printer, notes);
+                    {.filter = wish.filter, .logs = wish.logs}, printer);
   co_await follower.run();
   co_return kOk;
 }

@@ -1,6 +1,4 @@
 // grapnel run: a manifest on this machine, followed to its end.
-#include <unistd.h>
-
 #include <iostream>
 
 #include "cli/background.h"
@@ -29,13 +27,13 @@ int exit_code(const api::ExperimentStatus& status) {
 
 // Ctrl-C asks to cancel; a second one leaves the experiment to itself.
 Task<> cancel_on_interrupt(Interrupts& interrupts, kube::Client& client, kube::Key key,
-                           LogPrinter& notes, Spawned& follow) {
+                           LogPrinter& printer, Spawned& follow) {
   co_await interrupts.next();
-  notes.note(fmt::format("{}: cancelling; press Ctrl-C again to leave it running", key.name));
+  printer.note(fmt::format("{}: cancelling; press Ctrl-C again to leave it running", key.name));
   const auto asked = co_await client.patch(
       kube::kinds::kExperiment, {.ns = key.ns.str(), .name = key.name}, kube::PatchType::kMerge,
       JsonObject{{"spec", JsonObject{{"cancel", true}}}});
-  if (!asked) notes.note(fmt::format("cannot cancel: {}", asked.error().message));
+  if (!asked) printer.note(fmt::format("cannot cancel: {}", asked.error().message));
   co_await interrupts.next();
   follow.cancel();
 }
@@ -50,29 +48,27 @@ Task<int> submit_and_follow(Executor executor, const ClusterPaths& paths, std::s
       co_await submit_manifest(client, manifest, {.name = name, .ns = ns, .is_laptop = true});
   if (!created) co_return report(created.error(), kFailed);
 
-  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
-  LogPrinter printer(stdout, terminal);
-  LogPrinter notes(stderr, ::isatty(STDERR_FILENO) == 1);
+  auto printer = LogPrinter::of_process();
   const kube::Key key{Interned(ns), name};
-  Follower follower(executor, client, system_clock(), key, {}, printer, notes);
+  Follower follower(executor, client, system_clock(), key, {}, printer);
   std::optional<api::ExperimentStatus> last;
   auto follow =
       spawn(executor, [](Follower& f, std::optional<api::ExperimentStatus>& out) -> Task<> {
         out = co_await f.run();
       }(follower, last));
-  auto interrupt = spawn(executor, cancel_on_interrupt(interrupts, client, key, notes, follow));
+  auto interrupt = spawn(executor, cancel_on_interrupt(interrupts, client, key, printer, follow));
   co_await follow.join();
   interrupt.cancel();
   co_await interrupt.join();
   if (interrupts.count() > 1) {
-    notes.note(fmt::format("{0} goes on; `grapnel status {0}` shows it", name));
+    printer.note(fmt::format("{0} goes on; `grapnel status {0}` shows it", name));
     co_return kCancelled;
   }
   if (!last) {
-    notes.note(fmt::format("{} was deleted", name));
+    printer.note(fmt::format("{} was deleted", name));
     co_return kFailed;
   }
-  notes.note(fmt::format("{}: {} ({})", name, api::name_of(*last->phase), last->message));
+  printer.note(fmt::format("{}: {} ({})", name, api::name_of(*last->phase), last->message));
   co_return exit_code(*last);
 }
 
