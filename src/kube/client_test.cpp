@@ -230,6 +230,7 @@ TEST_F(ClientTest, Exec) {
   run(client.port_forward({"a", "b", ""})).value();
   EXPECT_THAT(opened[3].target, testing::EndsWith("/api/v1/namespaces/a/pods/b/portforward"));
   EXPECT_THAT(offered, ElementsAre("SPDY/3.1+portforward.k8s.io"));
+  EXPECT_EQ(opened[3].headers.get("Accept"), "*/*");
 }
 
 TEST_F(ClientTest, Logs) {

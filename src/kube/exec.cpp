@@ -36,7 +36,9 @@ Task<Result<std::unique_ptr<http::WebSocket>>> Client::open_websocket(Where pod,
   if (!options_.open_websocket) {
     co_return fail(Reason::kUsage, "this client was made without a way to open WebSockets");
   }
-  const http::Request ask = request("GET", *path, query);
+  http::Request ask = request("GET", *path, query);
+  // It is passed on to the kubelet, which knows of no form that its streams would have.
+  ask.headers.set("Accept", "*/*");
   for (bool retried = false;; retried = true) {
     http::Request attempt = ask;
     if (auto done = co_await authorize(attempt); !done) co_return fail(std::move(done.error()));

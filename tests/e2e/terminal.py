@@ -12,7 +12,8 @@ class Terminal:
 
     def __init__(self, command, environment, columns, rows=24):
         self._socket = f"grapnel-{uuid.uuid4().hex[:12]}"
-        line = " ".join(map(shlex.quote, command)) + "; echo \"ended with $?\"; sleep 600"
+        # The shell outlives a Ctrl-C that is meant for the command.
+        line = "trap : INT; " + " ".join(map(shlex.quote, command)) + "; echo \"ended with $?\"; sleep 600"
         subprocess.run([*self._tmux(), "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows),
                         "sh", "-c", line], env={**environment, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"},
                        check=True, timeout=20)

@@ -70,7 +70,9 @@ def write_kwok_config(path: pathlib.Path, module: pathlib.Path, pod_log: pathlib
              if file.name != "kustomization.yaml" and file.stem not in own]
     kubelet = [
         {"kind": "ClusterLogs", "spec": {"logs": [{"logsFile": str(pod_log), "follow": True}]}},
-        {"kind": "ClusterExec", "spec": {"execs": [{"local": {"workDir": str(path.parent)}}]}}]
+        {"kind": "ClusterExec", "spec": {"execs": [{"local": {"workDir": str(path.parent)}}]}},
+        # Whoever connects to a port is sent back what he sends.
+        {"kind": "ClusterPortForward", "spec": {"forwards": [{"command": ["cat"]}]}}]
     documents = [file.read_text() for file in files] + ([stages] if stages else [])
     documents += [json.dumps({"apiVersion": "kwok.x-k8s.io/v1alpha1",
                               "metadata": {"name": "all-pods"}} | kind) for kind in kubelet]

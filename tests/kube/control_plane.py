@@ -254,7 +254,7 @@ class ControlPlane:
 
     def log_from_pods(self, line):
         """Adds a line to the log, which all pods on fake nodes have in common. Commands executed
-        in such a pod run on this machine, in `directory`."""
+        in such a pod run on this machine, in `directory`; its ports send back what they are sent."""
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         with self._pod_log.open("a") as log:
             log.write(f"{now} stdout F {line}\n")

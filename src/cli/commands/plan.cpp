@@ -20,16 +20,22 @@ Task<Result<>> would_take(kube::Client& client, kube::Kind kind, Json object) {
   co_return Result<>();
 }
 
+// A server that does not know a kind says so in one of these ways; a namespace that is missing is a
+// 404, too.
+bool is_unknown_kind(const Error& error) {
+  return error.code == 404 &&
+         (error.message.find("page not found") != std::string::npos ||
+          error.message.find("could not find the requested resource") != std::string::npos);
+}
+
 Error refusal(const kube::Kind& kind, const Error& error) {
-  if (error.reason == Reason::kNotFound && error.code == 404 && error.causes.empty() &&
-      error.message.find("namespaces") == std::string::npos) {
-    return {.reason = error.reason,
-            .message = fmt::format("the cluster does not know the kind {}; `grapnel install` "
-                                   "teaches it",
-                                   kind.kind)};
-  }
   return {.reason = error.reason,
-          .message = fmt::format("the cluster would refuse the {}: {}", kind.kind, error.message)};
+          .message =
+              is_unknown_kind(error)
+                  ? fmt::format("the cluster does not know the kind {}; `grapnel install` "
+                                "teaches it",
+                                kind.kind)
+                  : fmt::format("the cluster would refuse the {}: {}", kind.kind, error.message)};
 }
 
 Task<int> show(Executor executor, const experiment::Manifest& manifest, std::string name,
