@@ -12,6 +12,7 @@ import subprocess
 import termios
 import threading
 import time
+import uuid
 
 import pytest
 
@@ -181,7 +182,8 @@ http.server.ThreadingHTTPServer(('', 8000), Handler).serve_forever()
 
 @pytest.fixture
 def serving(up, tmp_path):
-    name = "serving"
+    # A name of its own: a server that does not heed TERM outlives its experiment for a while.
+    name = f"serving-{uuid.uuid4().hex[:6]}"
     submit(up, manifest(tmp_path, "exec python3 -c " + shlex.quote(SERVER)), name)
     wait_for("its start", lambda: phase(up, name) == "Running")
     yield name
