@@ -130,6 +130,8 @@ struct ExperimentStatus {
   std::optional<int64_t> exit_code;
   std::vector<ComponentStatus> components;
   std::optional<ChildReference> child;
+  std::string folder;                        // on the laptop: has inputs/, outputs/, tensorboard/
+  std::map<std::string, std::string> links;  // tensorboard, jupyter: paths below the API server
   std::optional<int64_t> observed_generation;
 };
 
@@ -371,6 +373,10 @@ struct Description<ExperimentStatus> {
         field("components", &ExperimentStatus::components, "How each component stands.")
             .map_by("name"),
         field("child", &ExperimentStatus::child, "What it compiled to."),
+        field("folder", &ExperimentStatus::folder,
+              "On a laptop cluster: the folder with `inputs`, `outputs` and `tensorboard`."),
+        field("links", &ExperimentStatus::links,
+              "Pages to look at (`tensorboard`, `jupyter`), as paths below the API server."),
         field("observedGeneration", &ExperimentStatus::observed_generation,
               "The spec that this status speaks of."),
     };

@@ -27,6 +27,7 @@ struct Invocation {
   Target target;
   ExperimentOptions experiment;
   LogsOptions logs;
+  OutputsOptions outputs;
   ExecOptions exec;
   CopyOptions copy;
   ProcessOptions process;
@@ -143,6 +144,15 @@ void add_experiment_commands(CLI::App& app, Invocation& i) {
   add_experiment_command(app, "retry", "Run an experiment once more, under a new name",
                          i.experiment)
       ->callback([&i] { i.command = [&i] { return retry(i.experiment); }; });
+
+  auto* outputs_command =
+      app.add_subcommand("outputs", "Show what an experiment wrote on this machine, or copy it");
+  add_target(outputs_command, i.outputs.target);
+  outputs_command->add_option("-n,--namespace", i.outputs.target.ns, "Its namespace");
+  outputs_command->add_option("name", i.outputs.name, "The experiment")->required();
+  outputs_command->add_option("--to", i.outputs.copy_to, "Copy what it wrote into this folder");
+  add_output(outputs_command, i.outputs.output);
+  outputs_command->callback([&i] { i.command = [&i] { return outputs(i.outputs); }; });
 }
 
 void add_logs_command(CLI::App& app, Invocation& i) {

@@ -29,6 +29,7 @@ int logs(const LogsOptions& options);
 int cancel(const ExperimentOptions& options);
 int remove_experiment(const ExperimentOptions& options);
 int retry(const ExperimentOptions& options);
+int outputs(const OutputsOptions& options);
 int plan(const ManifestOptions& manifest, const Target& target);
 int top(const ExperimentOptions& options);
 int open_page(const OpenOptions& options);

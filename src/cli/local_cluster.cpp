@@ -256,7 +256,7 @@ Task<Result<>> LocalCluster::start() {
     s.ours = std::make_unique<runtime::Manager>(
         s.executor, *s.client, s.clock, s.random,
         runtime::ManagerOptions{.events = runtime::EventOptions{}});
-    add_controllers(*s.ours, {});
+    add_controllers(*s.ours, {.folders = (paths.root / "experiments").string()});
     s.run("the controllers", s.ours->run());
   }
 

@@ -42,6 +42,13 @@ struct ExperimentOptions {
   bool watch = false;
 };
 
+struct OutputsOptions {
+  Target target;
+  std::string name;
+  std::string copy_to;  // a folder; "": nothing is copied
+  Output output = Output::kTable;
+};
+
 struct LogsOptions {
   Target target;
   std::string name;

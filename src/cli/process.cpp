@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "cli/experiment.h"
 #include "operators/experiment/plan.h"
+#include "operators/experiment/pod_template.h"
 #include "operators/jobset/names.h"
 
 namespace grapnel::cli {
@@ -26,6 +27,10 @@ std::tuple<std::string, int, int, std::string> order_of(const api::Pod& pod) {
   return {std::string(pod.meta.ns()) + "/" + std::string(labels.get(experiment::kExperimentLabel)),
           number_of(labels.get(keys::kJobGlobalIndex)),
           number_of(labels.get(experiment::kRankLabel)), pod.meta.name()};
+}
+
+bool is_companion(const api::Pod& pod) {
+  return pod.meta.labels.has(experiment::kCompanionLabel);
 }
 
 // Pods that are gone, of which the laptop cluster has the logs.
@@ -65,6 +70,7 @@ Process process_of(const api::Pod& pod) {
   // One Job: its pods are told apart by their rank. Several: as the pods' names do, since
   // `worker-2-0` could be of `worker` as well as of `worker-2`.
   const auto jobs = labels.get(keys::kGlobalReplicas);
+  if (is_companion(pod)) return {.name = std::string(component), .rank = 0};
   return {.name = jobs.empty() || jobs == "1"
                       ? fmt::format("{}-{}", component, rank)
                       : fmt::format("{}-{}-{}", component, labels.get(keys::kJobIndex), rank),
@@ -72,6 +78,7 @@ Process process_of(const api::Pod& pod) {
 }
 
 bool ProcessFilter::takes(const api::Pod& pod) const {
+  if (role.empty() && !companions && is_companion(pod)) return false;
   if (!role.empty() && pod.meta.labels.get(experiment::kComponentLabel) != role) return false;
   return !rank || process_of(pod).rank == *rank;
 }
@@ -119,7 +126,7 @@ Task<Result<api::Pod>> find_running_process(kube::Client& client, kube::Key expe
                                             ProcessFilter filter) {
   const auto found = co_await get_experiment(client, experiment);
   if (!found) co_return fail(found.error());
-  const auto all = co_await find_processes(client, experiment, {});
+  const auto all = co_await find_processes(client, experiment, {.companions = true});
   if (!all) co_return fail(all.error());
   for (const auto& pod : *all) {
     const bool runs = pod.phase == api::Pod::Phase::kRunning && !pod.meta.is_being_deleted();

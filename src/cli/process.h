@@ -20,6 +20,7 @@ Process process_of(const api::Pod& pod);
 struct ProcessFilter {
   std::string role;  // "": all components
   std::optional<int> rank;
+  bool companions = false;  // those beside the processes too; by their role they are always meant
 
   bool takes(const api::Pod& pod) const;
 };

@@ -7,6 +7,7 @@
 #include "api/service.h"
 #include "kube/kind.h"
 #include "operators/experiment/plan.h"
+#include "operators/experiment/pod_template.h"
 #include "operators/jobset/gang.h"
 #include "operators/jobset/names.h"
 #include "operators/jobset/plan.h"
@@ -56,6 +57,7 @@ std::vector<Permission> jobset_writes() {
           {jobset::kPodGroup, "", {"create", "patch"}}};
 }
 
+// A TensorBoard's pod is made on the laptop only, where nobody is asked for leave.
 std::vector<Permission> experiment_writes() {
   return {{kinds::kExperiment, "", {"delete"}},
           {kinds::kExperiment, "status", {"patch"}},
@@ -134,21 +136,28 @@ void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets,
         return api::decode_pod(
             object, {.all_labels = false,
                      .labels = {experiment::kExperimentLabel, experiment::kComponentLabel,
-                                experiment::kRankLabel}});
+                                experiment::kRankLabel, experiment::kCompanionLabel}});
       });
   pods.cache().add_index("experiment", [](const api::Pod& pod) {
     return std::vector{jobset_index(pod.meta, pod.meta.labels.get(experiment::kExperimentLabel))};
   });
 
-  auto plan = [&](const kube::Key& key, Time now,
+  auto plan = [&, folders = options.folders](
+                  const kube::Key& key, Time now,
                   const runtime::Refusal* refused) -> std::optional<Plan> {
     const auto experiment = experiments.cache().get(key);
     if (!experiment) return std::nullopt;
     const auto child = jobsets.cache().get(key);
     experiment::Observed observed{
-        .experiment = *experiment, .child = child.get(), .refused = refused};
+        .experiment = *experiment, .child = child.get(), .refused = refused, .folders = folders};
     const auto named = pods.cache().indexed("experiment", jobset_index(experiment->meta, key.name));
-    for (const auto& pod : named) observed.pods.push_back(pod.get());
+    for (const auto& pod : named) {
+      if (pod->meta.labels.has(experiment::kCompanionLabel)) {
+        observed.tensorboard = pod.get();
+      } else {
+        observed.pods.push_back(pod.get());
+      }
+    }
     return experiment::plan(observed, now);
   };
   auto& controller = manager.add_controller(

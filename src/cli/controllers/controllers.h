@@ -15,6 +15,8 @@ struct ControllerOptions {
   std::string ns;  // "": all namespaces
   bool jobset = true;
   bool experiment = true;
+  // On the laptop: where experiments have their folders. "": they have none.
+  std::string folders = {};
 };
 
 void add_controllers(runtime::Manager& manager, const ControllerOptions& options);

@@ -62,17 +62,21 @@ Shape shape_of(Operator op, const api::Component& component) {
   return {component.count, completions, component.parallelisms.value_or(completions)};
 }
 
-Json replicated_job(const api::Experiment& experiment, const std::string& name,
-                    const api::Component& component) {
+Json replicated_job(const api::Experiment& experiment, const std::string& folder,
+                    const std::string& name, const api::Component& component) {
   const auto& spec = experiment.spec;
   const Shape shape = shape_of(spec.op, component);
-  JsonObject job{{"completionMode", "Indexed"},
-                 {"completions", shape.completions},
-                 {"parallelism", shape.parallelism},
-                 // The whole experiment starts again, or fails, when one of its processes does.
-                 {"backoffLimit", 0},
-                 {"template", pod_template(experiment, name, component.resources,
-                                           distribution_env(spec.op, component.count))}};
+  JsonObject job{
+      {"completionMode", "Indexed"},
+      {"completions", shape.completions},
+      {"parallelism", shape.parallelism},
+      // The whole experiment starts again, or fails, when one of its processes does.
+      {"backoffLimit", 0},
+      {"template",
+       pod_template(experiment, {.component = name,
+                                 .resources = component.resources,
+                                 .distribution = distribution_env(spec.op, component.count),
+                                 .folder = folder})}};
   if (const auto deadline = deadline_of(spec)) job["activeDeadlineSeconds"] = deadline->count();
   return JsonObject{
       {"name", name}, {"replicas", shape.jobs}, {"template", JsonObject{{"spec", std::move(job)}}}};
@@ -95,11 +99,12 @@ JsonObject owner_reference(const api::Experiment& experiment) {
           {"blockOwnerDeletion", true}};
 }
 
-Json job_set(const api::Experiment& experiment, const Components& components) {
+Json job_set(const api::Experiment& experiment, const std::string& folder,
+             const Components& components) {
   const auto& spec = experiment.spec;
   JsonArray jobs;
   for (const auto& [name, component] : components.named) {
-    jobs.push_back(replicated_job(experiment, name, component));
+    jobs.push_back(replicated_job(experiment, folder, name, component));
   }
   JsonObject labels{{"grapnel.dev/experiment", experiment.meta.name()}};
   if (spec.queue) labels["kueue.x-k8s.io/queue-name"] = *spec.queue;
@@ -121,7 +126,7 @@ Json job_set(const api::Experiment& experiment, const Components& components) {
 
 }  // namespace
 
-Result<Compiled> compile(const api::Experiment& experiment) {
+Result<Compiled> compile(const api::Experiment& experiment, const CompileOptions& options) {
   api::Faults faults;
   const Components components = validate(experiment.spec, faults);
   if (!faults.empty()) return fail(faults.error("Experiment " + experiment.meta.key.text()));
@@ -131,8 +136,16 @@ Result<Compiled> compile(const api::Experiment& experiment) {
       return fail(Reason::kInvalid, "operator '{}' is not available in this version",
                   api::name_of(experiment.spec.op));
     default:
-      return Compiled{&kube::kinds::kJobSet, job_set(experiment, components)};
+      break;
   }
+  const std::string folder = folder_of(experiment, options.folders);
+  Compiled out{.kind = &kube::kinds::kJobSet, .object = job_set(experiment, folder, components)};
+  if (experiment.spec.tensorboard && experiment.spec.tensorboard->enabled && !folder.empty()) {
+    out.tensorboard = tensorboard_pod(experiment, folder);
+    out.tensorboard->at("metadata").as_object()["ownerReferences"] =
+        JsonArray{owner_reference(experiment)};
+  }
+  return out;
 }
 
 }  // namespace grapnel::experiment

@@ -8,7 +8,8 @@ namespace grapnel::experiment {
 namespace {
 
 // The JobSet of a manifest whose spec is this YAML.
-Json jobset_of(std::string_view spec, kube::StringMap annotations = {}) {
+Compiled compiled_of(std::string_view spec, kube::StringMap annotations = {},
+                     const CompileOptions& options = {}) {
   const std::string text = "kind: AIchorManifest\napiVersion: 0.2.3\nspec:\n" + std::string(spec);
   const auto manifest = parse_manifest(text, "m.yaml");
   EXPECT_TRUE(manifest) << manifest.error().message;
@@ -17,10 +18,14 @@ Json jobset_of(std::string_view spec, kube::StringMap annotations = {}) {
   experiment.meta.uid = kube::Uid("u-1");
   experiment.meta.annotations = std::move(annotations);
   experiment.spec = manifest->decoded;
-  const auto compiled = compile(experiment);
+  const auto compiled = compile(experiment, options);
   EXPECT_TRUE(compiled) << compiled.error().message;
   EXPECT_EQ(compiled->kind->kind, "JobSet");
-  return compiled->object;
+  return *compiled;
+}
+
+Json jobset_of(std::string_view spec, kube::StringMap annotations = {}) {
+  return compiled_of(spec, std::move(annotations)).object;
 }
 
 const Json& replicated_job(const Json& jobset, size_t index) {
@@ -56,7 +61,7 @@ TEST(Compile, JaxIsOneIndexedJobWithACoordinator) {
       "JAXOPERATOR_COORDINATOR_ADDRESS=$(JAXOPERATOR_COORDINATOR_HOST):1234\n"
       "JAXOPERATOR_NUM_PROCESSES=3\n"
       "JAXOPERATOR_PROCESS_ID<-metadata.annotations['batch.kubernetes.io/job-completion-index']\n"
-      "AICHOR_EXPERIMENT_ID=exp\n");
+      "AICHOR_EXPERIMENT_ID=exp\nAICHOR_PROJECT_ID=lab\n");
 }
 
 TEST(Compile, PyTorchAndXGBoostDifferInTheirPort) {
@@ -69,7 +74,7 @@ TEST(Compile, PyTorchAndXGBoostDifferInTheirPort) {
               fmt::format("MASTER_ADDR<-metadata.labels['jobset.sigs.k8s.io/coordinator']\n"
                           "MASTER_PORT={}\nWORLD_SIZE=2\n"
                           "RANK<-metadata.annotations['batch.kubernetes.io/job-completion-index']\n"
-                          "AICHOR_EXPERIMENT_ID=exp\n",
+                          "AICHOR_EXPERIMENT_ID=exp\nAICHOR_PROJECT_ID=lab\n",
                           port));
   }
 }
@@ -97,7 +102,7 @@ TEST(Compile, TheTwoDimensionalJobSetHasSevenJobs) {
       "JOB_GLOBAL_INDEX<-metadata.labels['jobset.sigs.k8s.io/job-global-index']\n"
       "REPLICATED_JOB_NAME<-metadata.labels['jobset.sigs.k8s.io/replicatedjob-name']\n"
       "REPLICATED_JOB_REPLICAS<-metadata.labels['jobset.sigs.k8s.io/replicatedjob-replicas']\n"
-      "AICHOR_EXPERIMENT_ID=exp\n");
+      "AICHOR_EXPERIMENT_ID=exp\nAICHOR_PROJECT_ID=lab\n");
   EXPECT_EQ(at(jobset, "spec", "coordinator"), nullptr);
 }
 
@@ -128,6 +133,53 @@ TEST(Compile, ResourcesFollowTheManifest) {
   EXPECT_EQ(to_text(*at(container, "command")), R"(["/bin/sh","-c","run"])");
 }
 
+constexpr std::string_view kWithTensorBoard =
+    "  operator: jax\n  command: run\n  tensorboard: {enabled: true}\n"
+    "  types: {worker: {count: 1, resources: {cpus: 1, ramRatio: 2}}}\n";
+
+TEST(Compile, OnTheLaptopAnExperimentHasFolders) {
+  const Compiled compiled = compiled_of(kWithTensorBoard, {}, {.folders = "/state"});
+  const std::string env = env_of(replicated_job(compiled.object, 0));
+  EXPECT_EQ(env.substr(env.find("AICHOR_INPUT")),
+            "AICHOR_INPUT_PATH=/state/lab/exp/inputs\n"
+            "AICHOR_OUTPUT_PATH=/state/lab/exp/outputs\n"
+            "AICHOR_TENSORBOARD_PATH=/state/lab/exp/tensorboard\n");
+  const Json& pod = *at(replicated_job(compiled.object, 0), "template", "spec", "template", "spec");
+  EXPECT_EQ(to_text(at(pod, "volumes")->as_array().at(1)),
+            R"({"hostPath":{"path":"/state/lab/exp/outputs","type":"DirectoryOrCreate"},)"
+            R"("name":"outputs"})");
+  EXPECT_EQ(to_text(at(at(pod, "containers")->as_array().at(0), "volumeMounts")->as_array().at(1)),
+            R"({"name":"outputs","mountPath":"/state/lab/exp/outputs"})");
+}
+
+TEST(Compile, ATensorBoardStandsBesideWhereItHasWhatToShow) {
+  EXPECT_FALSE(compiled_of(kWithTensorBoard).tensorboard);
+  const Compiled compiled = compiled_of(kWithTensorBoard, {}, {.folders = "/state"});
+  ASSERT_TRUE(compiled.tensorboard);
+  const Json& pod = *compiled.tensorboard;
+  EXPECT_EQ(string_or(at(pod, "metadata", "name")), "exp-tensorboard");
+  EXPECT_EQ(string_or(at(pod, "metadata", "labels", "grapnel.dev/companion")), "true");
+  EXPECT_EQ(
+      string_or(&at(at(pod, "spec", "containers")->as_array().at(0), "command")->as_array().at(2)),
+      "command -v tensorboard >/dev/null || { echo \"tensorboard is not installed here: pip "
+      "install tensorboard\" >&2; exit 127; }; exec tensorboard "
+      "--logdir=\"$AICHOR_TENSORBOARD_PATH\" --bind_all --port=6006");
+}
+
+TEST(Compile, JupyterTakesThePlaceOfTheCommandForTwelveHours) {
+  const Json jobset = jobset_of(
+      "  operator: jax\n  timeout: 1w\n  debug: {jupyter: {enabled: true, path: lab}}\n"
+      "  types: {worker: {count: 1, resources: {cpus: 1, ramRatio: 2}}}\n");
+  const Json& job = *at(replicated_job(jobset, 0), "template", "spec");
+  EXPECT_EQ(int_or(at(job, "activeDeadlineSeconds")), 12 * 3600);
+  EXPECT_EQ(string_or(&at(at(job, "template", "spec", "containers")->as_array().at(0), "command")
+                           ->as_array()
+                           .at(2)),
+            "command -v jupyter >/dev/null || { echo \"jupyter is not installed here: pip install "
+            "jupyterlab\" >&2; exit 127; }; exec jupyter server --ip=0.0.0.0 --port=8888 "
+            "--no-browser --allow-root --ServerApp.base_url=/lab");
+}
+
 TEST(Compile, TheShellSeesTheCommandAsItIsWritten) {
   const Json jobset = jobset_of(
       "  operator: jax\n  command: echo $$ $HOME $(date) $$$x\n"
@@ -148,7 +200,7 @@ TEST(Compile, OnTheLaptopProgramsAreFoundAsTheCallerFindsThem) {
       annotations);
   const std::string env = env_of(replicated_job(jobset, 0));
   EXPECT_EQ(env.substr(env.find("AICHOR_EXPERIMENT_ID")),
-            "AICHOR_EXPERIMENT_ID=exp\n"
+            "AICHOR_EXPERIMENT_ID=exp\nAICHOR_PROJECT_ID=lab\n"
             "PATH=/venv/bin:/$$(odd)\n"
             "VIRTUAL_ENV=/venv\n"
             "PYTHONPATH=/theirs\n");

@@ -4,6 +4,7 @@
 
 #include "operators/experiment/compile.h"
 #include "operators/experiment/components.h"
+#include "operators/experiment/pod_template.h"
 #include "operators/experiment/progress.h"
 
 namespace grapnel::experiment {
@@ -30,8 +31,16 @@ void end(ExperimentStatus& status, Phase phase, std::string reason, std::string 
   status.end_time = now;
 }
 
-Plan after_end(const api::Experiment& experiment, Time now) {
+// The TensorBoard is there as long as the experiment runs.
+void remove_tensorboard(const Observed& o, Plan& plan) {
+  if (o.tensorboard == nullptr || o.tensorboard->meta.is_being_deleted()) return;
+  plan.add(runtime::Delete{{&kube::kinds::kPod, o.tensorboard->meta.key, o.tensorboard->meta.uid}});
+}
+
+Plan after_end(const Observed& o, Time now) {
+  const auto& experiment = o.experiment;
   Plan plan;
+  remove_tensorboard(o, plan);
   if (!experiment.spec.ttl_seconds_after_finished) return plan;
   const Time due =
       *experiment.status.end_time + seconds(*experiment.spec.ttl_seconds_after_finished);
@@ -89,6 +98,24 @@ void wait_for_leave(const Observed& o, Plan& plan, ExperimentStatus& status) {
   plan.emit(ref(o.experiment), Event::Type::kWarning, "FailedCreate", status.message);
 }
 
+std::string proxied(const api::Pod& pod, int port, std::string_view path) {
+  return fmt::format("/api/v1/namespaces/{}/pods/{}:{}/proxy/{}", pod.meta.ns(), pod.meta.name(),
+                     port, path);
+}
+
+std::map<std::string, std::string> links_of(const Observed& o) {
+  std::map<std::string, std::string> links;
+  if (o.tensorboard != nullptr)
+    links["tensorboard"] = proxied(*o.tensorboard, kTensorBoardPort, "");
+  const auto& debug = o.experiment.spec.debug;
+  const auto first = std::ranges::find_if(
+      o.pods, [](const api::Pod* pod) { return pod->meta.labels.get(kRankLabel) == "0"; });
+  if (debug && debug->jupyter && debug->jupyter->enabled && first != o.pods.end()) {
+    links["jupyter"] = proxied(**first, kJupyterPort, debug->jupyter->path);
+  }
+  return links;
+}
+
 void create(const Compiled& compiled, const Observed& o, Plan& plan, ExperimentStatus& status) {
   plan.add(runtime::Create{compiled.kind, compiled.object});
   status.child = api::ChildReference{compiled.kind->api_version(), std::string(compiled.kind->kind),
@@ -109,14 +136,14 @@ void announce(const Observed& o, const ExperimentStatus& status, Plan& plan) {
 Plan plan(const Observed& o, Time now) {
   const auto& experiment = o.experiment;
   if (experiment.meta.is_being_deleted()) return {};
-  if (has_ended(experiment.status)) return after_end(experiment, now);
+  if (has_ended(experiment.status)) return after_end(o, now);
 
   Plan plan;
   ExperimentStatus status = experiment.status;
   status.observed_generation = experiment.meta.generation;
   if (!status.start_time) status.start_time = now;
 
-  const auto compiled = compile(experiment);
+  const auto compiled = compile(experiment, {.folders = o.folders});
   if (!compiled) {
     end(status, Phase::Failed, "InvalidSpec", compiled.error().message, now);
   } else if (o.child != nullptr && !is_ours(*o.child, experiment)) {
@@ -126,11 +153,16 @@ Plan plan(const Observed& o, Time now) {
         now);
   } else {
     status.components = components_of(o);
+    status.folder = folder_of(experiment, o.folders);
+    status.links = links_of(o);
     if (o.child != nullptr) status.restarts = o.child->status.restarts.value_or(0);
     if (experiment.spec.cancel.value_or(false)) {
       cancel(o, plan, status, now);
     } else if (o.child != nullptr) {
       follow(o, status, now);
+      if (compiled->tensorboard && o.tensorboard == nullptr && !has_ended(status)) {
+        plan.add(runtime::Create{&kube::kinds::kPod, *compiled->tensorboard});
+      }
     } else if (status.child) {
       end(status, Phase::Failed, "ChildDeleted",
           fmt::format("its {} was deleted", status.child->kind), now);

@@ -20,6 +20,8 @@ struct Observed {
   const api::JobSet* child = nullptr;         // of the experiment's name, whoever owns it
   std::vector<const api::Pod*> pods;          // labelled with the experiment's name
   const runtime::Refusal* refused = nullptr;  // what the server answered to the last plan
+  const api::Pod* tensorboard = nullptr;      // beside the experiment's own pods
+  std::string_view folders = "";              // see CompileOptions
 };
 
 runtime::Plan plan(const Observed& observed, Time now);

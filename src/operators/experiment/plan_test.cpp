@@ -27,6 +27,8 @@ struct Case {
   bool child_suspended = false;
   std::vector<std::string> pods;  // status of each; "deleting" in it: deletion was asked for
   std::string refused = "";       // what the server said to the last plan
+  std::string folders = "";
+  bool has_tensorboard = false;
   // Expected.
   std::vector<std::string> writes;
   std::string phase;
@@ -71,6 +73,12 @@ TEST_P(ExperimentPlan, Answers) {
     pods.push_back(api::decode_pod(pod, {}).value());
     observed.pods.push_back(&pods.back());
   }
+
+  observed.folders = c.folders;
+  const api::Pod tensorboard =
+      api::decode_pod(json(R"({"metadata":{"name":"e-tensorboard","namespace":"ns"}})"), {})
+          .value();
+  if (c.has_tensorboard) observed.tensorboard = &tensorboard;
 
   const runtime::Refusal refusal{.what = "create JobSet ns/e", .error = {.message = c.refused}};
   if (!c.refused.empty()) observed.refused = &refusal;
@@ -130,6 +138,27 @@ INSTANTIATE_TEST_SUITE_P(
              .phase = "Failed",
              .message = "a JobSet of this name exists and belongs to somebody else; choose another "
                         "name"},
+        Case{.name = "StartsATensorBoardBesideItself",
+             .spec_patch = R"({"tensorboard":{"enabled":true}})",
+             .child = "{}",
+             .folders = "/state",
+             .writes = {"create Pod ns/e-tensorboard\n"},
+             .phase = "Pending",
+             .message = "0 of 2 processes are up"},
+        Case{.name = "HasOneTensorBoard",
+             .spec_patch = R"({"tensorboard":{"enabled":true}})",
+             .child = "{}",
+             .folders = "/state",
+             .has_tensorboard = true,
+             .phase = "Pending",
+             .message = "0 of 2 processes are up"},
+        Case{.name = "TakesTheTensorBoardAwayAfterTheEnd",
+             .status = R"({"phase":"Succeeded","endTime":"2026-01-01T00:09:00Z"})",
+             .child = "{}",
+             .folders = "/state",
+             .has_tensorboard = true,
+             .writes = {"delete Pod ns/e-tensorboard\n"},
+             .phase = "Succeeded"},
         Case{.name = "SaysWhyAPodWaits",
              .child = "{}",
              .pods = {R"({"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False",

@@ -1,5 +1,6 @@
 #include "operators/experiment/pod_template.h"
 
+#include <array>
 #include <cmath>
 
 #include "base/quantity.h"
@@ -123,14 +124,55 @@ std::string for_the_shell(std::string_view command) {
   return out;
 }
 
+// Says so itself where the image lacks a program: the shell's own words name no remedy.
+std::string if_installed(std::string_view program, std::string_view packages,
+                         std::string_view command) {
+  return fmt::format(
+      "command -v {0} >/dev/null || {{ echo \"{0} is not installed here: pip install {1}\" >&2; "
+      "exit 127; }}; exec {2}",
+      program, packages, command);
+}
+
 std::string command_of(const api::ExperimentSpec& spec) {
   if (!spec.debug || !spec.debug->jupyter || !spec.debug->jupyter->enabled) {
     return for_the_shell(spec.command);
   }
-  return fmt::format(
-      "exec jupyter server --ip=0.0.0.0 --port=8888 --allow-root "
-      "--ServerApp.base_url=/{}",
-      spec.debug->jupyter->path);
+  return if_installed("jupyter", "jupyterlab",
+                      fmt::format("jupyter server --ip=0.0.0.0 --port={} --no-browser --allow-root "
+                                  "--ServerApp.base_url=/{}",
+                                  kJupyterPort, spec.debug->jupyter->path));
+}
+
+constexpr auto kFolders = std::to_array<std::pair<std::string_view, std::string_view>>(
+    {{"AICHOR_INPUT_PATH", "inputs"},
+     {"AICHOR_OUTPUT_PATH", "outputs"},
+     {"AICHOR_TENSORBOARD_PATH", "tensorboard"}});
+
+JsonArray platform_env(const api::Experiment& experiment, std::string_view folder) {
+  JsonArray env{env_value("AICHOR_EXPERIMENT_ID", experiment.meta.name()),
+                env_value("AICHOR_PROJECT_ID", experiment.meta.ns())};
+  if (folder.empty()) return env;
+  for (const auto& [name, below] : kFolders) {
+    env.push_back(env_value(name, fmt::format("{}/{}", folder, below)));
+  }
+  return env;
+}
+
+// The same path inside as outside: what a program prints can be pasted into a shell.
+void add_folders(std::string_view folder, Volumes& out) {
+  if (folder.empty()) return;
+  for (const auto& [name, below] : kFolders) {
+    const std::string path = fmt::format("{}/{}", folder, below);
+    out.add(below, path, {{"hostPath", JsonObject{{"path", path}, {"type", "DirectoryOrCreate"}}}});
+  }
+}
+
+void append(JsonArray& to, JsonArray from) {
+  for (Json& element : from) to.push_back(std::move(element));
+}
+
+JsonObject labels_of(const api::Experiment& experiment, std::string_view component) {
+  return {{"grapnel.dev/experiment", experiment.meta.name()}, {"grapnel.dev/component", component}};
 }
 
 }  // namespace
@@ -144,16 +186,23 @@ Json env_field(std::string_view name, std::string_view field_path) {
                     {"valueFrom", JsonObject{{"fieldRef", JsonObject{{"fieldPath", field_path}}}}}};
 }
 
-Json pod_template(const api::Experiment& experiment, std::string_view component,
-                  const api::Resources& resources, JsonArray distribution) {
+std::string folder_of(const api::Experiment& experiment, std::string_view folders) {
+  if (folders.empty()) return "";
+  return fmt::format("{}/{}/{}", folders, experiment.meta.ns(), experiment.meta.name());
+}
+
+Json pod_template(const api::Experiment& experiment, PodOptions options) {
   const auto& spec = experiment.spec;
-  JsonArray env = std::move(distribution);
-  env.push_back(env_value("AICHOR_EXPERIMENT_ID", experiment.meta.name()));
-  for (Json& variable : callers_env(experiment)) env.push_back(std::move(variable));
+  const auto& resources = options.resources;
+  JsonArray env = std::move(options.distribution);
+  append(env, platform_env(experiment, options.folder));
+  append(env, callers_env(experiment));
   for (const auto& [name, value] : spec.env) env.push_back(env_value(name, value));
 
-  auto [volumes, mounts] = volumes_of(experiment, resources);
-  JsonObject container{{"name", component},
+  Volumes all = volumes_of(experiment, resources);
+  add_folders(options.folder, all);
+  auto& [volumes, mounts] = all;
+  JsonObject container{{"name", options.component},
                        {"image", spec.image.empty() ? "local" : spec.image},
                        {"command", JsonArray{"/bin/sh", "-c", command_of(spec)}},
                        {"env", std::move(env)},
@@ -177,11 +226,39 @@ Json pod_template(const api::Experiment& experiment, std::string_view component,
   if (const auto code = experiment.meta.annotations.get(kCodeAnnotation); !code.empty()) {
     add_code(pod, code);
   }
-  return JsonObject{
-      {"metadata",
-       JsonObject{{"labels", JsonObject{{"grapnel.dev/experiment", experiment.meta.name()},
-                                        {"grapnel.dev/component", component}}}}},
-      {"spec", std::move(pod)}};
+  return JsonObject{{"metadata", JsonObject{{"labels", labels_of(experiment, options.component)}}},
+                    {"spec", std::move(pod)}};
+}
+
+std::string tensorboard_name(const api::Experiment& experiment) {
+  return experiment.meta.name() + "-tensorboard";
+}
+
+Json tensorboard_pod(const api::Experiment& experiment, std::string_view folder) {
+  Volumes all;
+  add_folders(folder, all);
+  JsonArray env = platform_env(experiment, folder);
+  append(env, callers_env(experiment));
+  const auto command = if_installed(
+      "tensorboard", "tensorboard",
+      fmt::format("tensorboard --logdir=\"$AICHOR_TENSORBOARD_PATH\" --bind_all --port={}",
+                  kTensorBoardPort));
+  JsonObject labels = labels_of(experiment, "tensorboard");
+  labels[kCompanionLabel] = "true";
+  JsonObject container{{"name", "tensorboard"},
+                       {"image", experiment.spec.image.empty() ? "local" : experiment.spec.image},
+                       {"command", JsonArray{"/bin/sh", "-c", command}},
+                       {"env", std::move(env)},
+                       {"ports", JsonArray{JsonObject{{"containerPort", kTensorBoardPort}}}},
+                       {"volumeMounts", std::move(all.mounts)}};
+  return JsonObject{{"apiVersion", "v1"},
+                    {"kind", "Pod"},
+                    {"metadata", JsonObject{{"name", tensorboard_name(experiment)},
+                                            {"namespace", experiment.meta.ns()},
+                                            {"labels", std::move(labels)}}},
+                    {"spec", JsonObject{{"restartPolicy", "OnFailure"},
+                                        {"containers", JsonArray{std::move(container)}},
+                                        {"volumes", std::move(all.volumes)}}}};
 }
 
 }  // namespace grapnel::experiment

@@ -16,8 +16,23 @@ inline constexpr std::string_view kEnvironmentAnnotation = "grapnel.dev/environm
 Json env_value(std::string_view name, std::string_view value);
 Json env_field(std::string_view name, std::string_view field_path);
 
-// `distribution` is the part of the environment that tells the process its role.
-Json pod_template(const api::Experiment& experiment, std::string_view component,
-                  const api::Resources& resources, JsonArray distribution);
+// Marks a pod beside the experiment's own, which does not count for how it ends.
+inline constexpr std::string_view kCompanionLabel = "grapnel.dev/companion";
+inline constexpr int kTensorBoardPort = 6006;
+inline constexpr int kJupyterPort = 8888;
+
+// Where an experiment's inputs/, outputs/ and tensorboard/ are; "" when there is no place for them.
+std::string folder_of(const api::Experiment& experiment, std::string_view folders);
+
+struct PodOptions {
+  std::string_view component;
+  const api::Resources& resources;
+  JsonArray distribution;   // the part of the environment that tells the process its role
+  std::string_view folder;  // of the experiment; "": it has none
+};
+Json pod_template(const api::Experiment& experiment, PodOptions options);
+
+std::string tensorboard_name(const api::Experiment& experiment);
+Json tensorboard_pod(const api::Experiment& experiment, std::string_view folder);
 
 }  // namespace grapnel::experiment
