@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import pytest
+import yaml
 
 from .grapnel import ROOT
 
@@ -94,3 +95,29 @@ def test_jobset_is_a_two_dimensional_array(grapnel):
         expected[name] = f"{name}, job 6 of 7: slice {20 + pod}"
     assert len(lines) == 25
     assert dict(lines) == expected
+
+
+def test_the_documented_array_has_the_documented_variables(grapnel, tmp_path):
+    """AIchor's own example, without its GPUs: 7 Jobs, 25 pods, and what each of them is told."""
+    document = yaml.safe_load((ROOT / "tests" / "manifests" / "seeds" / "jobset.yaml").read_text())
+    for component in document["spec"]["types"].values():
+        component["resources"] = {"cpus": 0.1, "ramRatio": 1}
+    document["spec"]["command"] = "env | grep -E '^(JOB|GLOBAL|REPLICATED)_' | sort | paste -sd ' '"
+    document["spec"]["tensorboard"]["enabled"] = False
+    path = tmp_path / "jobset.yaml"
+    path.write_text(yaml.safe_dump(document))
+    ran = grapnel("run", "--name", "seed", path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+    expected, first = {}, 0
+    for name, jobs, pods in (("master", 1, 1), ("worker", 5, 4), ("worker-2", 1, 4)):
+        for job in range(jobs):
+            for pod in range(pods):
+                expected[f"{name}-{job}-{pod}"] = (
+                    f"GLOBAL_REPLICAS=7 JOB_COMPLETION_INDEX={pod} JOB_GLOBAL_INDEX={first + job} "
+                    f"JOB_INDEX={job} REPLICATED_JOB_NAME={name} REPLICATED_JOB_REPLICAS={jobs}")
+        first += jobs
+    lines = [re.split(r" *\| ", line, maxsplit=1) for line in ran.stdout.splitlines()]
+    assert len(lines) == len(expected) == 25
+    assert dict(lines) == expected
+    assert sum("Job seed-" in line for line in grapnel("status", "seed").stdout.splitlines()) == 7
