@@ -16,7 +16,8 @@ from .test_run import manifest
 
 # Stands for a program that is not installed here: says what it was given, and serves what it is told to.
 SERVER = """#!/usr/bin/env python3
-import http.server, os, sys
+import http.server, os, signal, sys
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 print(os.path.basename(sys.argv[0]), *sys.argv[1:], flush=True)
 given = dict(a.lstrip("-").split("=", 1) for a in sys.argv[1:] if "=" in a)
 os.chdir(given.get("logdir", "."))
