@@ -3,7 +3,8 @@
 
 namespace grapnel {
 
-// Gives freed memory back to the system: after something large that happens once.
+// Gives back to the system what was freed, and code that is not needed any more: after something
+// large that happens once.
 void give_back_memory();
 
 }  // namespace grapnel
