@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "cli/controllers/controllers.h"
+#include "cli/loop.h"
 #include "cli/manifest.h"
 #include "http/certificates.h"
 #include "kube/connect.h"
@@ -187,6 +188,7 @@ struct LocalCluster::Impl {
   std::unique_ptr<runtime::Informer<api::Experiment>> experiments;
   Spawned following_experiments;
   Spawned sending_events;
+  Spawned settling;
   std::unique_ptr<local::Kubelet> kubelet;
   std::vector<Spawned> parts;
   std::optional<Error> failure;
@@ -267,6 +269,7 @@ Task<Result<>> LocalCluster::start() {
     log_warning(fmt::format("pods may ask for {} times the CPUs and memory that this machine has",
                             s.options.oversubscribe));
   }
+  s.settling = spawn(s.executor, give_back_after_start(s.clock));
   // Its presence tells others that we serve.
   co_return write_private_file(paths.kubeconfig(), config);
 }
@@ -294,8 +297,10 @@ Task<> LocalCluster::stop() {
   if (s.kubelet) co_await s.kubelet->stop();
   s.following_experiments.cancel();
   co_await s.following_experiments.join();
-  s.sending_events.cancel();
-  co_await s.sending_events.join();
+  for (Spawned* task : {&s.sending_events, &s.settling}) {
+    task->cancel();
+    co_await task->join();
+  }
   for (auto& part : s.parts) co_await part.join();
   s.parts.clear();
   s.server.set_pod_backend(nullptr);

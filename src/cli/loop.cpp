@@ -3,6 +3,8 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 
+#include "base/memory.h"
+
 namespace grapnel::cli {
 
 struct Interrupts::Impl {
@@ -30,6 +32,11 @@ Interrupts::~Interrupts() = default;
 Task<> Interrupts::next() {
   const int before = count_;
   while (count_ == before) co_await impl_->came.wait();
+}
+
+Task<> give_back_after_start(Clock& clock) {
+  co_await clock.sleep(seconds(10));
+  give_back_memory();
 }
 
 int run_loop(const std::function<Task<int>(Executor)>& command) {

@@ -21,6 +21,9 @@ class Interrupts {
   int count_ = 0;
 };
 
+// For commands that go on for days: what only their start needed does not stay in memory.
+Task<> give_back_after_start(Clock& clock);
+
 // Runs the command's coroutine to its end on a loop of its own; what it returns is the exit code.
 int run_loop(const std::function<Task<int>(Executor)>& command);
 

@@ -118,10 +118,13 @@ Task<int> serve(Executor executor, OperatorOptions options) {
     log_info("the operator stops");
     m.stop();
   }(interrupts, manager));
+  auto settling = spawn(executor, give_back_after_start(system_clock()));
   log_info("the operator starts", {{"controllers", options.controllers}});
   const auto ended = co_await manager.run();
-  stop.cancel();
-  co_await stop.join();
+  for (Spawned* task : {&stop, &settling}) {
+    task->cancel();
+    co_await task->join();
+  }
   if (webhooks) {
     serving.cancel();
     co_await serving.join();
