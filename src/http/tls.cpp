@@ -1,9 +1,7 @@
 #include "http/tls.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/x509.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -11,22 +9,14 @@
 #include <cerrno>
 #include <climits>
 
+#include "http/openssl.h"
+
 namespace grapnel::http {
 namespace {
 
 namespace asio = boost::asio;
 
-template <auto Free>
-struct Deleter {
-  template <class T>
-  void operator()(T* pointer) const {
-    Free(pointer);
-  }
-};
-using Bio = std::unique_ptr<BIO, Deleter<BIO_free_all>>;
-using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
-using Session = std::unique_ptr<SSL, Deleter<SSL_free>>;
+using Session = std::unique_ptr<SSL, OpenSslDeleter<SSL_free>>;
 
 Bio reader_of(const std::string& text) {
   return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));

@@ -136,7 +136,8 @@ void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets,
         return api::decode_pod(
             object, {.all_labels = false,
                      .labels = {experiment::kExperimentLabel, experiment::kComponentLabel,
-                                experiment::kRankLabel, experiment::kCompanionLabel}});
+                                experiment::kRankLabel, experiment::kCompanionLabel,
+                                jobset::keys::kJobSetUid}});
       });
   pods.cache().add_index("experiment", [](const api::Pod& pod) {
     return std::vector{jobset_index(pod.meta, pod.meta.labels.get(experiment::kExperimentLabel))};
@@ -151,10 +152,13 @@ void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets,
     experiment::Observed observed{
         .experiment = *experiment, .child = child.get(), .refused = refused, .folders = folders};
     const auto named = pods.cache().indexed("experiment", jobset_index(experiment->meta, key.name));
+    // Pods of an earlier experiment of this name may still be ending.
     for (const auto& pod : named) {
+      const auto* owner = pod->meta.controller();
       if (pod->meta.labels.has(experiment::kCompanionLabel)) {
-        observed.tensorboard = pod.get();
-      } else {
+        if (owner && owner->uid == experiment->meta.uid) observed.tensorboard = pod.get();
+      } else if (child &&
+                 pod->meta.labels.get(jobset::keys::kJobSetUid) == child->meta.uid.text()) {
         observed.pods.push_back(pod.get());
       }
     }

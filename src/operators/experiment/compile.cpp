@@ -99,6 +99,19 @@ JsonObject owner_reference(const api::Experiment& experiment) {
           {"blockOwnerDeletion", true}};
 }
 
+// One for all pods, which the JobSet makes and mounts; it goes with the experiment.
+JsonArray claims_of(const api::SharedVolume& volume) {
+  JsonObject claim{
+      {"accessModes", JsonArray{volume.access_mode.value_or("ReadWriteMany")}},
+      {"resources",
+       JsonObject{{"requests", JsonObject{{"storage", fmt::format("{}Gi", volume.size_gb)}}}}}};
+  if (volume.storage_class) claim["storageClassName"] = *volume.storage_class;
+  return {JsonObject{
+      {"templates", JsonArray{JsonObject{{"metadata", JsonObject{{"name", kSharedVolume}}},
+                                         {"spec", std::move(claim)}}}},
+      {"retentionPolicy", JsonObject{{"whenDeleted", "Delete"}}}}};
+}
+
 Json job_set(const api::Experiment& experiment, const std::string& folder,
              const Components& components) {
   const auto& spec = experiment.spec;
@@ -111,6 +124,9 @@ Json job_set(const api::Experiment& experiment, const std::string& folder,
   JsonObject body{{"replicatedJobs", std::move(jobs)}, {"failurePolicy", failure_policy(spec)}};
   if (spec.op != Operator::jobset) {
     body["coordinator"] = JsonObject{{"replicatedJob", "worker"}, {"jobIndex", 0}, {"podIndex", 0}};
+  }
+  if (spec.storage && spec.storage->shared_volume) {
+    body["volumeClaimPolicies"] = claims_of(*spec.storage->shared_volume);
   }
   if (spec.cancel.value_or(false)) body["suspend"] = true;
   return JsonObject{

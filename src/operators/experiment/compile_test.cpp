@@ -137,6 +137,24 @@ constexpr std::string_view kWithTensorBoard =
     "  operator: jax\n  command: run\n  tensorboard: {enabled: true}\n"
     "  types: {worker: {count: 1, resources: {cpus: 1, ramRatio: 2}}}\n";
 
+TEST(Compile, ASharedVolumeIsMadeForTheExperimentAndGoesWithIt) {
+  const Json jobset = jobset_of(
+      "  operator: jax\n  image: i\n  command: run\n"
+      "  storage: {sharedVolume: {mountPoint: /shared, sizeGB: 5, storageClass: fast},\n"
+      "            attachExistingPVCs: [{name: old, mountPoint: /old}]}\n"
+      "  types: {worker: {count: 2, resources: {cpus: 1, ramRatio: 2}}}\n");
+  EXPECT_EQ(*at(jobset, "spec", "volumeClaimPolicies"),
+            *parse_json(R"([{"retentionPolicy":{"whenDeleted":"Delete"},"templates":[
+              {"metadata":{"name":"shared"},"spec":{"accessModes":["ReadWriteMany"],
+               "resources":{"requests":{"storage":"5Gi"}},"storageClassName":"fast"}}]}])"));
+  const Json& pod = *at(replicated_job(jobset, 0), "template", "spec", "template", "spec");
+  EXPECT_EQ(*at(pod, "volumes"), *parse_json(R"([{"name":"pvc-0",
+              "persistentVolumeClaim":{"claimName":"old"}}])"));
+  EXPECT_EQ(*at(at(pod, "containers")->at(0), "volumeMounts"),
+            *parse_json(R"([{"name":"shared","mountPath":"/shared"},
+                            {"name":"pvc-0","mountPath":"/old"}])"));
+}
+
 TEST(Compile, OnTheLaptopAnExperimentHasFolders) {
   const Compiled compiled = compiled_of(kWithTensorBoard, {}, {.folders = "/state"});
   const std::string env = env_of(replicated_job(compiled.object, 0));

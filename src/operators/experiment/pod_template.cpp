@@ -62,6 +62,9 @@ struct Volumes {
   void add(std::string_view name, std::string_view path, JsonObject source) {
     source["name"] = name;
     volumes.push_back(std::move(source));
+    mount(name, path);
+  }
+  void mount(std::string_view name, std::string_view path) {
     mounts.push_back({{"name", name}, {"mountPath", path}});
   }
 };
@@ -78,10 +81,7 @@ Volumes volumes_of(const api::Experiment& experiment, const api::Resources& reso
   const auto claim = [](std::string_view name) {
     return JsonObject{{"persistentVolumeClaim", JsonObject{{"claimName", name}}}};
   };
-  if (storage.shared_volume) {
-    out.add("shared", storage.shared_volume->mount_point,
-            claim(experiment.meta.name() + "-shared"));
-  }
+  if (storage.shared_volume) out.mount(kSharedVolume, storage.shared_volume->mount_point);
   for (size_t i = 0; i < storage.attach_existing_pvcs.size(); ++i) {
     const auto& attached = storage.attach_existing_pvcs[i];
     out.add(fmt::format("pvc-{}", i), attached.mount_point, claim(attached.name));

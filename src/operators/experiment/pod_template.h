@@ -18,6 +18,8 @@ Json env_field(std::string_view name, std::string_view field_path);
 
 // Marks a pod beside the experiment's own, which does not count for how it ends.
 inline constexpr std::string_view kCompanionLabel = "grapnel.dev/companion";
+// The volume that all pods share, where one is asked for: the JobSet makes it.
+inline constexpr std::string_view kSharedVolume = "shared";
 inline constexpr int kTensorBoardPort = 6006;
 inline constexpr int kJupyterPort = 8888;
 
