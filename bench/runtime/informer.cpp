@@ -24,13 +24,15 @@ namespace {
 
 namespace asio = boost::asio;
 
+// Without pages of the program itself, which come and go.
 long rss_kb() {
-  long pages = 0;
+  long resident = 0;
+  long of_files = 0;
   if (FILE* file = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
+    if (std::fscanf(file, "%*d %ld %ld", &resident, &of_files) != 2) resident = of_files = 0;
     std::fclose(file);
   }
-  return pages * ::sysconf(_SC_PAGESIZE) / 1024;
+  return (resident - of_files) * ::sysconf(_SC_PAGESIZE) / 1024;
 }
 
 double cpu_seconds() {

@@ -21,11 +21,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
+// Without pages of the program itself.
 func rssKB() int {
 	text, _ := os.ReadFile("/proc/self/status")
 	for _, line := range strings.Split(string(text), "\n") {
 		var value int
-		if _, err := fmt.Sscanf(line, "VmRSS: %d kB", &value); err == nil {
+		if _, err := fmt.Sscanf(line, "RssAnon: %d kB", &value); err == nil {
 			return value
 		}
 	}
