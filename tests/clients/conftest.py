@@ -1,5 +1,6 @@
 """A laptop cluster, and other people's clients connected to it."""
 
+import contextlib
 import pathlib
 import tempfile
 import uuid
@@ -12,18 +13,24 @@ from kube.programs import Programs
 from .kubectl import Kubectl
 
 
-@pytest.fixture(scope="session")
-def cluster():
+@contextlib.contextmanager
+def running_cluster(*options):
     """The program with a laptop cluster that is up, and taken down afterwards."""
     with tempfile.TemporaryDirectory(prefix="grapnel-clients-") as folder:
         program = Grapnel(pathlib.Path(folder))
-        up = program("up", "-d")
+        up = program("up", "-d", *options)
         assert up.returncode == 0, up.stdout + up.stderr + program.cluster_log()
         yield program
         down = program("down")
         log = program.cluster_log()
         assert down.returncode == 0, down.stderr + log[-5000:]
         assert "ERROR: AddressSanitizer" not in log and "runtime error:" not in log, log[-5000:]
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    with running_cluster() as program:
+        yield program
 
 
 @pytest.fixture(scope="session")

@@ -4,18 +4,17 @@ import json
 import pathlib
 import shutil
 import subprocess
-import tempfile
 import uuid
 
 import pytest
 import yaml
 
-from e2e.grapnel import Grapnel
 from kube.command_lines import write_kwok_config
 from kube.identities import Identities
 from kube.processes import Component, ReservedPort, Spawner
 from kube.programs import BUILD, Programs
 
+from .conftest import running_cluster
 from .kubectl import Kubectl, eventually
 from .objects import pod_spec
 
@@ -23,15 +22,8 @@ from .objects import pod_spec
 @pytest.fixture(scope="module")
 def bare_cluster():
     """A laptop cluster without our own kinds."""
-    with tempfile.TemporaryDirectory(prefix="grapnel-clients-") as folder:
-        program = Grapnel(pathlib.Path(folder))
-        up = program("up", "-d", "--no-operator", "--oversubscribe", "100")
-        assert up.returncode == 0, up.stdout + up.stderr + program.cluster_log()
+    with running_cluster("--no-operator", "--oversubscribe", "100") as program:
         yield program
-        down = program("down")
-        log = program.cluster_log()
-        assert down.returncode == 0, down.stderr + log[-5000:]
-        assert "ERROR: AddressSanitizer" not in log and "runtime error:" not in log, log[-5000:]
 
 
 @pytest.fixture

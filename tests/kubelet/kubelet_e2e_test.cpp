@@ -84,17 +84,17 @@ restartPolicy: Never
 initContainers:
 - name: setup
   image: any
-  command: [/bin/sh, -c, "echo made > /work/file"]
-  volumeMounts: [{name: work, mountPath: /work}]
+  command: [/bin/sh, -c, "echo made > /scratch/file"]
+  volumeMounts: [{name: work, mountPath: /scratch}]
 containers:
 - name: main
   image: any
-  command: [/bin/sh, -c, "cat /work/file /etc/settings/a; echo; cat /etc/one; echo; cat /etc/secret/word; echo; echo $WORD $B; echo $(df --output=size -k /dev/shm | tail -1); cat /etc/info/name; echo; touch /etc/settings/x 2>/dev/null || echo read-only"]
+  command: [/bin/sh, -c, "cat /scratch/file /etc/settings/a; echo; cat /etc/one; echo; cat /etc/secret/word; echo; echo $WORD $B; echo $(df --output=size -k /dev/shm | tail -1); cat /etc/info/name; echo; touch /etc/settings/x 2>/dev/null || echo read-only"]
   env:
   - {name: WORD, valueFrom: {secretKeyRef: {name: password, key: word}}}
   - {name: B, valueFrom: {configMapKeyRef: {name: settings, key: b}}}
   volumeMounts:
-  - {name: work, mountPath: /work}
+  - {name: work, mountPath: /scratch}
   - {name: settings, mountPath: /etc/settings}
   - {name: settings, mountPath: /etc/one, subPath: b}
   - {name: secret, mountPath: /etc/secret}
