@@ -10,6 +10,7 @@
 #include "api/experiment.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "cli/controllers/admissions.h"
 #include "cli/controllers/controllers.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
@@ -128,6 +129,15 @@ Task<Result<>> install_crds(kube::Client& client) {
   co_return Result<>{};
 }
 
+// The rules of our kinds, which hold for `kubectl apply` as they do on a cluster with our webhooks.
+local::ResidentWebhooks our_webhooks(runtime::Admission& admission) {
+  add_admissions(admission);
+  const std::string here = "grapnel";
+  return {.mutating = mutating_webhooks(here, here),
+          .validating = validating_webhooks(here, here),
+          .admission = &admission};
+}
+
 // Clients and pods may open thousands; what a shell gives is often 1,024.
 void raise_open_file_limit() {
   constexpr rlim_t kEnough = 1 << 16;
@@ -179,6 +189,7 @@ struct LocalCluster::Impl {
   LocalClusterOptions options;
   Random random;
   PidFile pid_file;
+  runtime::Admission admission;  // of our kinds
   local::ApiServer server;
   std::unique_ptr<kube::Client> client;
   std::unique_ptr<local::BuiltinControllers> builtin;
@@ -207,12 +218,15 @@ Task<Result<>> LocalCluster::start() {
   if (auto held = s.pid_file.hold(paths.pid()); !held) co_return held;
   const auto identity = make_identity(s.clock.now());
   if (!identity) co_return fail(identity.error());
+  local::ResidentWebhooks residents;
+  if (s.options.with_operator) residents = our_webhooks(s.admission);
   const auto url = co_await s.server.start(s.executor, s.clock,
                                            {.data_dir = paths.data().string(),
                                             .port = s.options.port,
                                             .token = identity->token,
                                             .certificate_pem = identity->server.certificate_pem,
-                                            .key_pem = identity->server.key_pem});
+                                            .key_pem = identity->server.key_pem,
+                                            .residents = std::move(residents)});
   if (!url) co_return fail_in("the API server", url.error());
   const std::string config = kubeconfig_text(*url, *identity);
   auto client = connect_to(s.executor, config);

@@ -51,17 +51,23 @@ JsonObject judge(const Review& review, const Json& request) {
 
 }  // namespace
 
+std::optional<Json> Admission::respond(std::string_view path, const Json& request) const {
+  const auto found = reviews_.find(path);
+  if (found == reviews_.end()) return std::nullopt;
+  return judge(found->second, request);
+}
+
 http::Response Admission::answer(const http::Request& request) const {
-  const auto found = reviews_.find(http::parse_target(request.target).path);
-  if (found == reviews_.end()) return plain(404, "no webhook here\n");
   if (request.method != "POST") return plain(405, "only POST\n");
   const auto asked = parse_json(request.body);
   if (!asked) return plain(400, asked.error().message + "\n");
   const Json* inner = at(*asked, "request");
   if (inner == nullptr || !inner->is_object()) return plain(400, "no AdmissionReview\n");
+  auto response = respond(http::parse_target(request.target).path, *inner);
+  if (!response) return plain(404, "no webhook here\n");
   const JsonObject review{{"apiVersion", "admission.k8s.io/v1"},
                           {"kind", "AdmissionReview"},
-                          {"response", judge(found->second, *inner)}};
+                          {"response", std::move(*response)}};
   return {
       .status = 200, .headers = {{"Content-Type", "application/json"}}, .body = to_text(review)};
 }

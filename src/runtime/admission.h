@@ -8,7 +8,9 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "document/json.h"
@@ -33,6 +35,8 @@ class Admission {
   // A review at this path. Of a validating webhook the API server takes no change.
   void add(std::string path, Review review) { reviews_[std::move(path)] = std::move(review); }
 
+  // The `response` to an AdmissionReview's `request`; nothing where no review is at this path.
+  std::optional<Json> respond(std::string_view path, const Json& request) const;
   http::Response answer(const http::Request& request) const;
   // For start_server(); this object must outlive the server.
   http::Handler handler() const;

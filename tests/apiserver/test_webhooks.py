@@ -149,6 +149,14 @@ def test_a_denial(cluster):
     assert status["reason"] == "Forbidden"
 
 
+def test_a_denial_with_causes(cluster):
+    causes = [{"reason": "FieldValueInvalid", "message": "too many", "field": "data.k"}]
+    details = {"name": "n", "group": "g", "kind": "K", "causes": causes}
+    cluster.configure("validating", {"answer": lambda _: {"allowed": False, "status": {
+        "code": 422, "reason": "Invalid", "message": "no", "details": details}}})
+    assert cluster.create_until(422).documents[0]["details"] == details
+
+
 def test_a_denial_without_words(cluster):
     cluster.configure("validating", {"answer": lambda _: {"allowed": False}})
     status = cluster.create_until(400).documents[0]
@@ -183,6 +191,20 @@ def test_what_a_review_says(cluster):
     assert (delete["object"], delete["oldObject"]["data"]) == (None, {"k": "1"})
     assert [r["options"]["kind"] for r in (create, update, delete)] == [
         "CreateOptions", "UpdateOptions", "DeleteOptions"]
+
+
+def test_what_is_not_asked_is_warned_of():
+    with Ours() as one:
+        rule = {"operations": ["CONNECT"], "apiGroups": ["*"], "apiVersions": ["*"],
+                "resources": ["pods/exec", "deployments/scale"]}
+        answer = cases.Server(one.url).ask(
+            "POST", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", {},
+            json.dumps({"metadata": {"name": "h"}, "webhooks": [
+                {"name": "h.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+                 "clientConfig": {"url": "https://127.0.0.1:1/x"}, "rules": [rule]}]}))
+    assert answer.code == 201, answer.text
+    assert answer.warnings == ['299 - "webhooks[0]: this server asks no webhook about CONNECT"',
+                               '299 - "webhooks[0]: this server asks no webhook about deployments/scale"']
 
 
 def test_nobody_listens(cluster):

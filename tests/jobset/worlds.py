@@ -93,8 +93,6 @@ class World:
 
 
 class RealWorld(World):
-    has_webhooks = True
-
     def __enter__(self):
         self._spawner = Spawner()
         self._port = ReservedPort()
@@ -206,8 +204,6 @@ class RealWorld(World):
 
 
 class LaptopWorld(World):
-    has_webhooks = False  # validation happens in the controller, and in `grapnel validate`
-
     def __enter__(self):
         self._folder = tempfile.TemporaryDirectory(prefix="grapnel-laptop-")
         self.environment = os.environ | {"XDG_STATE_HOME": self._folder.name}

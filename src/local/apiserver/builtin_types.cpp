@@ -280,7 +280,8 @@ std::vector<ResourceType> other_types() {
                      .has_generation = true,
                      .unconditional_update = false,
                      .set_defaults = webhooks_defaults,
-                     .validate = validate_webhooks});
+                     .validate = validate_webhooks,
+                     .warn = warn_of_webhooks});
   }
   types.push_back({.group = "apiextensions.k8s.io",
                    .version = "v1",

@@ -252,8 +252,9 @@ Task<Answer<Removed>> remove_one(Api& api, Call& call, std::string ns, std::stri
     co_return Refusal(holds.error());
   }
   Review review{.operation = "DELETE", .ns = ns, .name = name};
-  if (!api.webhooks.empty()) review.old = current;
-  if (!api.webhooks.empty() && api.webhooks.concern(api, call, review)) {
+  const bool asked = api.webhooks.may_concern(call, "DELETE");
+  if (asked) review.old = current;
+  if (asked && api.webhooks.concern(api, call, review)) {
     auto allowed = co_await api.webhooks.validate(api, call, std::move(review));
     if (!allowed) co_return Refusal(allowed.error());
     // What is deleted is what the webhooks saw, or they are asked again.

@@ -51,6 +51,7 @@ Task<Result<std::string>> ApiServer::start(Executor executor, Clock& clock,
                                      options.seed == 0 ? system_seed() : options.seed);
   Api& api = *impl_->api;
   api.token = options.token;
+  api.webhooks.set_residents(options.residents);
   if (auto set = api.services.set_range(options.service_range); !set) co_return fail(set.error());
   follow_store(api);
 

@@ -13,6 +13,7 @@
 
 #include "base/async.h"
 #include "base/result.h"
+#include "local/apiserver/admission/resident.h"
 #include "local/apiserver/pod_backend.h"
 
 namespace grapnel::local {
@@ -27,6 +28,7 @@ struct ApiServerOptions {
   std::string key_pem;
   std::string service_range = "10.96.0.0/16";
   size_t history_bytes = 16UL << 20;
+  ResidentWebhooks residents;
   uint64_t seed = 0;  // of uids and generated names; 0: from the system
 };
 

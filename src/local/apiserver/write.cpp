@@ -295,7 +295,7 @@ void set_all_defaults(const ResourceType& type, Json& object) {
 
 // What mutating webhooks make of a new object.
 Task<Answer<Json>> mutate_new(Api& api, Call& call, std::string ns, Json object) {
-  if (api.webhooks.empty()) co_return object;
+  if (!api.webhooks.may_concern(call, "CREATE")) co_return object;
   set_all_defaults(*call.type, object);
   Review review{.operation = "CREATE",
                 .ns = ns,
@@ -342,7 +342,7 @@ Task<Answer<Written>> write_new(Api& api, Call& call, std::string ns, Json objec
   validate_new(api, call, object.as_object(), errors);
   std::string name(meta_text(object, "name"));
   if (!errors.empty()) co_return Refusal(invalid(type->group, type->kind, name, errors.take()));
-  if (!api.webhooks.empty()) {
+  if (api.webhooks.may_concern(call, "CREATE")) {
     auto allowed = co_await api.webhooks.validate(
         api, call, {.operation = "CREATE", .ns = ns, .name = name, .object = object});
     if (!allowed) {
@@ -393,7 +393,7 @@ Task<Answer<Written>> write_change(Api& api, Call& call, std::string ns, std::st
   auto made = edit.make(old);
   if (!made) co_return Refusal(made.error());
   Review review;
-  if (!api.webhooks.empty() && made->is_object()) {
+  if (api.webhooks.may_concern(call, "UPDATE", edit.subresource) && made->is_object()) {
     set_all_defaults(*type, *made);
     review = {.operation = "UPDATE",
               .ns = ns,

@@ -73,6 +73,13 @@ http::Transport& WebhookCaller::transport(const std::string& ca_pem,
 }
 
 Task<Result<Json>> WebhookCaller::call(Api& api, Webhook webhook, Json review) {
+  if (!webhook.resident) co_return co_await send(api, std::move(webhook), std::move(review));
+  auto response = residents_->respond(webhook.service->path, *find(review, "request"));
+  if (!response) co_return fail(Reason::kNotFound, "no review at {}", webhook.service->path);
+  co_return std::move(*response);
+}
+
+Task<Result<Json>> WebhookCaller::send(Api& api, Webhook webhook, Json review) {
   Place place{.url = webhook.url};
   if (webhook.service) {
     auto found = place_of_service(api, *webhook.service);

@@ -10,6 +10,7 @@
 #include "document/json.h"
 #include "http/client.h"
 #include "local/apiserver/admission/webhook.h"
+#include "runtime/admission.h"
 
 namespace grapnel::local {
 
@@ -18,13 +19,17 @@ struct Api;
 class WebhookCaller {
  public:
   explicit WebhookCaller(Executor executor) : executor_(std::move(executor)) {}
+  void set_residents(const runtime::Admission* residents) { residents_ = residents; }
   // The `response` of the review that came back; it belongs to the one that was sent.
   Task<Result<Json>> call(Api& api, Webhook webhook, Json review);
 
  private:
   http::Transport& transport(const std::string& ca_pem, const std::string& server_name);
 
+  Task<Result<Json>> send(Api& api, Webhook webhook, Json review);
+
   Executor executor_;
+  const runtime::Admission* residents_ = nullptr;  // not owned
   std::map<std::string, std::unique_ptr<http::Transport>> transports_;
 };
 

@@ -37,6 +37,7 @@ struct Webhook {
   Duration timeout = seconds(10);
   std::string url;
   std::optional<WebhookService> service;
+  bool resident = false;  // in this process, at the service's path
   std::string ca_pem;
 
   static Webhook from_json(const Json& webhook);

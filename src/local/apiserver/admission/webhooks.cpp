@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "document/elements.h"
 #include "document/patch.h"
 #include "local/apiserver/admission/caller.h"
 #include "local/apiserver/api.h"
@@ -13,6 +14,8 @@
 
 namespace grapnel::local {
 namespace {
+
+constexpr std::string_view kScale = "scale";
 
 bool selects(const Selector& selector, const Json& object) {
   if (selector.empty()) return true;
@@ -33,10 +36,14 @@ bool in_selected_namespace(const Api& api, const Call& call, const Webhook& webh
   return ns && selects(webhook.namespaces, *ns);
 }
 
+bool has_rule(const Webhook& webhook, const ResourceType& type, std::string_view operation,
+              std::string_view subresource) {
+  return webhook.has_rule_for(operation, type.group, type.version, type.plural, subresource,
+                              type.namespaced);
+}
+
 bool is_asked(const Api& api, const Call& call, const Webhook& webhook, const Review& review) {
-  const ResourceType& type = *call.type;
-  return webhook.has_rule_for(review.operation, type.group, type.version, type.plural,
-                              review.subresource, type.namespaced) &&
+  return has_rule(webhook, *call.type, review.operation, review.subresource) &&
          in_selected_namespace(api, call, webhook, review) &&
          (selects(webhook.objects, review.object) || selects(webhook.objects, review.old));
 }
@@ -84,9 +91,22 @@ ApiError denied(const Webhook& webhook, const Json& response) {
   } else {
     why += " without explanation";
   }
-  return ApiError{.code = code >= 400 && code < 600 ? static_cast<int>(code) : 400,
-                  .reason = std::string(reason),
-                  .message = std::move(why)};
+  ApiError error{.code = code >= 400 && code < 600 ? static_cast<int>(code) : 400,
+                 .reason = std::string(reason),
+                 .message = std::move(why)};
+  const Json* details = status == nullptr ? nullptr : find(*status, "details");
+  if (details == nullptr || !details->is_object()) return error;
+  error.has_details = true;
+  error.name = string_or(find(*details, "name"));
+  error.group = string_or(find(*details, "group"));
+  error.kind = string_or(find(*details, "kind"));
+  error.uid = string_or(find(*details, "uid"));
+  for (const Json& cause : elements(find(*details, "causes"))) {
+    error.causes.push_back({.field = std::string(string_or(find(cause, "field"))),
+                            .message = std::string(string_or(find(cause, "message"))),
+                            .reason = std::string(string_or(find(cause, "reason")))});
+  }
+  return error;
 }
 
 void add_warnings(Call& call, const Json& response) {
@@ -148,21 +168,42 @@ Webhooks::~Webhooks() = default;
 void Webhooks::set(std::string_view resource, const std::string& name, const Json* configuration) {
   Configurations& all = resource.starts_with("mutating") ? mutating_ : validating_;
   all.erase(name);
-  const Json* list = configuration == nullptr ? nullptr : find(*configuration, "webhooks");
-  if (list == nullptr || !list->is_array()) return;
-  for (const Json& one : list->as_array()) all[name].push_back(Webhook::from_json(one));
+  if (configuration == nullptr) return;
+  for (const Json& one : elements(find(*configuration, "webhooks"))) {
+    all[name].push_back(Webhook::from_json(one));
+  }
 }
 
-bool Webhooks::concern(const Api& api, const Call& call, const Review& review) const {
-  if (is_configuration(call)) return false;
+void Webhooks::set_residents(const ResidentWebhooks& residents) {
+  const std::string first;  // no configuration can have this name
+  set("mutatingwebhookconfigurations", first, &residents.mutating);
+  set("validatingwebhookconfigurations", first, &residents.validating);
+  for (Configurations* all : {&mutating_, &validating_}) {
+    for (Webhook& webhook : (*all)[first]) webhook.resident = true;
+  }
+  caller_->set_residents(residents.admission);
+}
+
+template <class Predicate>
+bool Webhooks::any(Predicate predicate) const {
   for (const Configurations* all : {&mutating_, &validating_}) {
     for (const auto& [name, webhooks] : *all) {
-      for (const Webhook& webhook : webhooks) {
-        if (is_asked(api, call, webhook, review)) return true;
-      }
+      if (std::any_of(webhooks.begin(), webhooks.end(), predicate)) return true;
     }
   }
   return false;
+}
+
+bool Webhooks::may_concern(const Call& call, std::string_view operation,
+                           std::string_view subresource) const {
+  return !is_configuration(call) && subresource != kScale && any([&](const Webhook& webhook) {
+    return has_rule(webhook, *call.type, operation, subresource);
+  });
+}
+
+bool Webhooks::concern(const Api& api, const Call& call, const Review& review) const {
+  return !is_configuration(call) &&
+         any([&](const Webhook& webhook) { return is_asked(api, call, webhook, review); });
 }
 
 Task<Answer<Json>> Webhooks::mutate(Api& api, Call& call, Review review) {
@@ -197,6 +238,25 @@ Task<Answer<>> Webhooks::validate(Api& api, Call& call, Review review) {
     if (!asked) co_return Refusal(asked.error());
   }
   co_return Answer<>();
+}
+
+void warn_of_webhooks(const Json& configuration, std::vector<std::string>& warnings) {
+  const auto& webhooks = elements(find(configuration, "webhooks"));
+  for (size_t i = 0; i < webhooks.size(); ++i) {
+    for (const Json& rule : elements(find(webhooks[i], "rules"))) {
+      for (const Json& operation : elements(find(rule, "operations"))) {
+        if (string_or(&operation) != "CONNECT") continue;
+        warnings.push_back(
+            fmt::format("webhooks[{}]: this server asks no webhook about CONNECT", i));
+      }
+      for (const Json& resource : elements(find(rule, "resources"))) {
+        const std::string_view name = string_or(&resource);
+        if (!name.ends_with("/scale")) continue;
+        warnings.push_back(
+            fmt::format("webhooks[{}]: this server asks no webhook about {}", i, name));
+      }
+    }
+  }
 }
 
 void validate_webhooks(const Json& configuration, FieldErrors& errors) {

@@ -13,6 +13,7 @@
 
 #include "base/async.h"
 #include "document/json.h"
+#include "local/apiserver/admission/resident.h"
 #include "local/apiserver/admission/webhook.h"
 #include "local/apiserver/status.h"
 
@@ -40,8 +41,11 @@ class Webhooks {
 
   // `configuration` nullptr: it is gone. `resource`: "mutatingwebhookconfigurations" or the other.
   void set(std::string_view resource, const std::string& name, const Json* configuration);
-  bool empty() const { return mutating_.empty() && validating_.empty(); }
-  // Whether a write of this kind is anyone's business.
+  void set_residents(const ResidentWebhooks& residents);
+  // Whether a write of this kind may be anyone's business; cheap.
+  bool may_concern(const Call& call, std::string_view operation,
+                   std::string_view subresource = "") const;
+  // Whether this write is.
   bool concern(const Api& api, const Call& call, const Review& review) const;
 
   // The object as the webhooks leave it.
@@ -50,12 +54,17 @@ class Webhooks {
 
  private:
   using Configurations = std::map<std::string, std::vector<Webhook>>;
+  template <class Predicate>
+  bool any(Predicate predicate) const;
+
   Configurations mutating_;
   Configurations validating_;
   std::unique_ptr<WebhookCaller> caller_;
 };
 
-// A configuration that asks for more than this server can do is refused.
+// A configuration that asks for more than this server can do is refused, or warned of where the rest
+// of it is of use.
 void validate_webhooks(const Json& configuration, FieldErrors& errors);
+void warn_of_webhooks(const Json& configuration, std::vector<std::string>& warnings);
 
 }  // namespace grapnel::local
