@@ -62,8 +62,8 @@ class Webhooks {
   std::unique_ptr<WebhookCaller> caller_;
 };
 
-// A configuration that asks for more than this server can do is refused, or warned of where the rest
-// of it is of use.
+// A configuration that asks for more than this server can do is refused, or warned of where the
+// rest of it is of use.
 void validate_webhooks(const Json& configuration, FieldErrors& errors);
 void warn_of_webhooks(const Json& configuration, std::vector<std::string>& warnings);
 
