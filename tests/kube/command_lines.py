@@ -9,8 +9,8 @@ import yaml
 KWOK_STAGES = ("node/fast", "node/heartbeat-with-lease", "pod/fast")
 
 
-def etcd(client_port, peer_port, data: pathlib.Path):
-    client, peer = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
+def etcd(host, client_port, peer_port, data: pathlib.Path):
+    client, peer = f"http://{host}:{client_port}", f"http://{host}:{peer_port}"
     # Without fsync it is several times faster and still loses nothing when only processes die.
     return [f"--data-dir={data}", "--unsafe-no-fsync",
             f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
@@ -18,11 +18,11 @@ def etcd(client_port, peer_port, data: pathlib.Path):
             f"--initial-cluster=default={peer}"]
 
 
-def apiserver(port, etcd_port, identities):
-    return [f"--etcd-servers=http://127.0.0.1:{etcd_port}",
-            "--bind-address=127.0.0.1", f"--secure-port={port}",
+def apiserver(host, port, etcd_port, identities):
+    return [f"--etcd-servers=http://{host}:{etcd_port}",
+            f"--bind-address={host}", f"--secure-port={port}",
             # Without these it looks for an outward network interface, which a sandbox may lack.
-            "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
+            f"--advertise-address={host}", "--endpoint-reconciler-type=none",
             f"--tls-cert-file={identities.server_cert}",
             f"--tls-private-key-file={identities.server_key}",
             f"--client-ca-file={identities.ca_file}",
@@ -36,20 +36,30 @@ def apiserver(port, etcd_port, identities):
             "--shutdown-watch-termination-grace-period=1s"]
 
 
-def controller_manager(port, folder: pathlib.Path, kubeconfig, identities):
-    return [*_controller(port, folder, kubeconfig), f"--root-ca-file={identities.ca_file}",
+def apiserver_for_nodes(identities):
+    """What it needs besides where kubelets run: their rights, and its own to ask them for logs."""
+    client = identities.credentials("kube-apiserver", ["system:masters"])
+    return ["--authorization-mode=Node", "--endpoint-reconciler-type=lease",
+            # No kube-proxy beside it: to a webhook's service it goes by the addresses of its pods.
+            "--enable-aggregator-routing",
+            f"--kubelet-client-certificate={client['client-certificate']}",
+            f"--kubelet-client-key={client['client-key']}"]
+
+
+def controller_manager(host, port, folder: pathlib.Path, kubeconfig, identities):
+    return [*_controller(host, port, folder, kubeconfig), f"--root-ca-file={identities.ca_file}",
             f"--service-account-private-key-file={identities.service_account_key}"]
 
 
-def scheduler(port, folder: pathlib.Path, kubeconfig):
-    return _controller(port, folder, kubeconfig)
+def scheduler(host, port, folder: pathlib.Path, kubeconfig):
+    return _controller(host, port, folder, kubeconfig)
 
 
-def _controller(port, folder, kubeconfig):
+def _controller(host, port, folder, kubeconfig):
     # Their own limits of 20 to 50 requests a second would be what a test measures.
     return [f"--kubeconfig={kubeconfig}", "--leader-elect=false",
             "--kube-api-qps=1000", "--kube-api-burst=2000",
-            "--bind-address=127.0.0.1", f"--secure-port={port}", f"--cert-dir={folder}"]
+            f"--bind-address={host}", f"--secure-port={port}", f"--cert-dir={folder}"]
 
 
 def kwok(port, kubeconfig, config: pathlib.Path, identities):

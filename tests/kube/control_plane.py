@@ -60,11 +60,14 @@ class ControlPlane:
     apiserver_args       further flags of kube-apiserver
     disabled_admission   by default ServiceAccount, which would refuse pods until a controller has
                          made their service account
+    host, machine        the address to listen on and the Machine to run in, where real nodes reach
+                         it (nodes.py); by default loopback
     """
 
     def __init__(self, directory=None, *, controllers=False, kwok_nodes=0, users=None,
                  feature_gates=None, compaction_interval=None, apiserver_args=(),
-                 kwok_stages="", disabled_admission=("ServiceAccount",)):
+                 kwok_stages="", disabled_admission=("ServiceAccount",), host="127.0.0.1",
+                 machine=None):
         self._given_directory = directory
         self._controllers = controllers
         self._kwok_nodes = kwok_nodes
@@ -74,6 +77,8 @@ class ControlPlane:
         self._apiserver_args = apiserver_args
         self._kwok_stages = kwok_stages
         self._disabled_admission = disabled_admission
+        self._host = host
+        self._machine = machine
         self._started = False
 
     # ---- the whole
@@ -173,7 +178,7 @@ class ControlPlane:
 
     @property
     def url(self):
-        return f"https://127.0.0.1:{self._port('apiserver')}"
+        return f"https://{self._host}:{self._port('apiserver')}"
 
     @property
     def token(self):
@@ -215,7 +220,7 @@ class ControlPlane:
                 content_type="application/json"):
         """One raw API request, as administrator unless `token` is given: (status, decoded JSON)."""
         headers = {"Authorization": f"Bearer {token or self.token}", "Content-Type": content_type}
-        connection = http.client.HTTPSConnection("127.0.0.1", self._port("apiserver"),
+        connection = http.client.HTTPSConnection(self._host, self._port("apiserver"),
                                                  timeout=timeout, context=self._tls)
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
@@ -280,21 +285,22 @@ class ControlPlane:
     def _prepare(self):
         (self.directory / "logs").mkdir(parents=True, exist_ok=True)
         self._programs = Programs()
-        self._identities = ids = Identities(self.directory / "pki", self._users)
+        self._identities = ids = Identities(self.directory / "pki", self._users, self._host)
         self._tls = ssl.create_default_context(cafile=self.ca_file)
         self._identities.write_kubeconfig(self.kubeconfig, self.url, ADMIN, ADMIN_GROUPS)
         self._add("etcd", self._programs.etcd(), command_lines.etcd(
-            self._port("etcd"), self._port("etcd-peer"), self.directory / "etcd"))
+            self._host, self._port("etcd"), self._port("etcd-peer"), self.directory / "etcd"))
         self._add("apiserver", self._programs.path("kube-apiserver"), [
-            *command_lines.apiserver(self._port("apiserver"), self._port("etcd"), ids),
+            *command_lines.apiserver(self._host, self._port("apiserver"), self._port("etcd"), ids),
+            *(command_lines.apiserver_for_nodes(ids) if self._machine else ()),
             *self._apiserver_options()])
         if self._controllers:
             self._add("controller-manager", self._programs.path("kube-controller-manager"),
                       command_lines.controller_manager(
-                          self._port("controller-manager"), self.directory / "controller-manager",
+                          self._host, self._port("controller-manager"), self.directory / "controller-manager",
                           self.kubeconfig, ids))
             self._add("scheduler", self._programs.path("kube-scheduler"), command_lines.scheduler(
-                self._port("scheduler"), self.directory / "scheduler", self.kubeconfig))
+                self._host, self._port("scheduler"), self.directory / "scheduler", self.kubeconfig))
         if self._kwok_nodes:
             self._pod_log.touch()
             config = command_lines.write_kwok_config(
@@ -315,7 +321,8 @@ class ControlPlane:
 
     def _add(self, name, program, flags):
         log = self.directory / "logs" / f"{name}.log"
-        self._components[name] = Component(name, [program, *flags], log, self._spawner)
+        enter = self._machine.enter if self._machine else []
+        self._components[name] = Component(name, [*enter, program, *flags], log, self._spawner)
 
     def _port(self, use):
         if use not in self._ports:
@@ -324,7 +331,7 @@ class ControlPlane:
 
     def _etcd(self, path, body):
         """A request to etcd's JSON gateway."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port("etcd"), timeout=5)
+        connection = http.client.HTTPConnection(self._host, self._port("etcd"), timeout=5)
         try:
             connection.request("POST", path, json.dumps(body))
             response = connection.getresponse()
@@ -352,7 +359,7 @@ class ControlPlane:
     def _wait_healthy(self, component):
         """Waits for the health page of a component, whose certificate it has made for itself."""
         def healthy():
-            connection = http.client.HTTPSConnection("127.0.0.1", self._port(component), timeout=5,
+            connection = http.client.HTTPSConnection(self._host, self._port(component), timeout=5,
                                                      context=ssl._create_unverified_context())
             try:
                 connection.request("GET", "/healthz")

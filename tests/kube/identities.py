@@ -12,6 +12,7 @@ ADMIN_GROUPS = ("system:masters",)
 COMMON_EXTENSIONS = ("basicConstraints=CA:FALSE", "authorityKeyIdentifier=keyid",
                      "subjectKeyIdentifier=hash", "keyUsage=critical,digitalSignature")
 SERVER_NAMES = "IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc"
+SERVICE_ADDRESS = "10.96.0.1"  # at which pods reach it: the first of the services' addresses
 
 
 def _openssl(*arguments):
@@ -23,7 +24,7 @@ def _openssl(*arguments):
 class Identities:
     """Everything lies in one folder; what is there already (a folder used again) is kept."""
 
-    def __init__(self, folder: pathlib.Path, users: dict):
+    def __init__(self, folder: pathlib.Path, users: dict, host="127.0.0.1"):
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self.ca_file = folder / "ca.crt"
@@ -31,9 +32,9 @@ class Identities:
         self.tokens_file = folder / "tokens.csv"
         if not self.ca_file.exists():
             self._make_ca()
+        names = f"{SERVER_NAMES},IP:{host},IP:{SERVICE_ADDRESS}"
         self.server_cert, self.server_key = self._certificate(
-            "server", "/CN=kube-apiserver",
-            [f"subjectAltName={SERVER_NAMES}", "extendedKeyUsage=serverAuth"])
+            "server", "/CN=kube-apiserver", [f"subjectAltName={names}", "extendedKeyUsage=serverAuth"])
         if not self.service_account_key.exists():
             _openssl("genpkey", "-algorithm", "RSA", "-out", self.service_account_key)
         self._groups = {ADMIN: ADMIN_GROUPS} | {u: tuple(g) for u, g in users.items()}

@@ -1,0 +1,1 @@
+"""On real nodes: kubelet, containerd, kube-proxy."""

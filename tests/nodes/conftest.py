@@ -1,0 +1,61 @@
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from kube.needs import build_or_skip
+from kube.node_files import SYSCTLS
+from kube.nodes import RealNodes
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def what_the_machine_has():
+    """What a cluster of nodes could leave behind or change."""
+    def lines(*command):
+        return sorted(subprocess.run(command, capture_output=True, text=True).stdout.splitlines())
+
+    return {"links": [line.split(":")[1] for line in lines("ip", "-o", "link") if "gnodes" in line],
+            "iptables": [line for line in lines("iptables-save") if not line.startswith("#")],
+            "mounts": [line for line in pathlib.Path("/proc/mounts").read_text().splitlines()
+                       if "grapnel-nodes" in line],
+            "cgroups": [str(path) for path in pathlib.Path("/sys/fs/cgroup").glob("**/grapnel-nodes-*")],
+            "sysctls": {name: pathlib.Path("/proc/sys", name).read_text() for name in SYSCTLS
+                        if os.path.exists(f"/proc/sys/{name}")}}
+
+
+@pytest.fixture(scope="session")
+def node_programs():
+    if os.geteuid() != 0:
+        pytest.skip("real nodes need root")
+    build_or_skip("control-plane", "node")
+
+
+@pytest.fixture(scope="session")
+def runtimes():
+    """The folder of an environment with JAX."""
+    made = subprocess.run([ROOT / "tools" / "runtimes"], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    return pathlib.Path(made.stdout.strip()).parents[1]
+
+
+@pytest.fixture(scope="session")
+def real_nodes(node_programs, runtimes):
+    """A Kubernetes of two nodes; a test works in a namespace of its own. Nothing of it is left."""
+    before = what_the_machine_has()
+    python = pathlib.Path(os.path.realpath(runtimes / "bin" / "python3")).parents[1]
+    folders = {runtimes, python} - {pathlib.Path("/usr")}
+    with RealNodes(2, folders=sorted(folders)) as cluster:
+        yield cluster
+        folder = cluster.directory.parent
+    assert what_the_machine_has() == before and not folder.exists()
+
+
+@pytest.fixture
+def place(real_nodes):
+    """The name of a fresh namespace on the real nodes, deleted (without waiting) after the test."""
+    _, created = real_nodes.request("POST", "/api/v1/namespaces", {"metadata": {"generateName": "test-"}})
+    name = created["metadata"]["name"]
+    yield name
+    real_nodes.request("DELETE", f"/api/v1/namespaces/{name}")
