@@ -31,3 +31,18 @@ class Grapnel:
     def cluster_log(self, name="default") -> str:
         path = self.state / "grapnel" / name / "log"
         return path.read_text() if path.exists() else ""
+
+
+class Target:
+    """`grapnel` with a namespace of the real cluster."""
+
+    def __init__(self, program, kubeconfig, namespace):
+        self._program = program
+        self._where = ["--kubeconfig", str(kubeconfig), "-n", namespace]
+        self.environment = program.environment
+
+    def command(self, command, *arguments):
+        return self._program.command(command, *self._where, *arguments)
+
+    def __call__(self, command, *arguments, **options):
+        return self._program(command, *self._where, *arguments, **options)

@@ -7,24 +7,9 @@ import subprocess
 
 import pytest
 
-from .grapnel import Grapnel
+from .grapnel import Grapnel, Target
 from .test_operator import installed, wait_for  # noqa: F401 (a fixture)
 from .test_run import manifest
-
-
-class Target:
-    """`grapnel` with a namespace of the real cluster."""
-
-    def __init__(self, program, kubeconfig, namespace):
-        self._program = program
-        self._where = ["--kubeconfig", str(kubeconfig), "-n", namespace]
-        self.environment = program.environment
-
-    def command(self, command, *arguments):
-        return self._program.command(command, *self._where, *arguments)
-
-    def __call__(self, command, *arguments, **options):
-        return self._program(command, *self._where, *arguments, **options)
 
 
 @pytest.fixture

@@ -85,11 +85,10 @@ class Registry:
         self.url = f"http://{address}:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
-    def add(self, name, *, path=DEFAULT_PATH, command=("sh",), environment=None):
+    def add(self, name, *, path=DEFAULT_PATH, entrypoint=()):
         """An image by a name such as `python:3.11`; its programs are those on `path`."""
-        variables = {"PATH": path, **(environment or {})}
         config = {"architecture": "amd64", "os": "linux",
-                  "config": {"Env": [f"{k}={v}" for k, v in variables.items()], "Cmd": list(command)},
+                  "config": {"Env": [f"PATH={path}"], "Entrypoint": list(entrypoint)},
                   "rootfs": {"type": "layers", "diff_ids": [self._layer_id]}}
         manifest = {"schemaVersion": 2, "mediaType": MANIFEST,
                     "config": self._keep(json.dumps(config).encode(), "config.v1+json"),

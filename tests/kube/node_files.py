@@ -68,7 +68,7 @@ def network_plugins(folder, pod_network):
                     {"type": "portmap", "capabilities": {"portMappings": True}}]}))
 
 
-def kubelet(folder, address, dns, cgroup, ca_file):
+def kubelet(folder, address, dns, cgroup, ca_file, reserved):
     (folder / "resolv.conf").write_text("")
     path = folder / "kubelet.json"
     path.write_text(json.dumps({
@@ -79,6 +79,7 @@ def kubelet(folder, address, dns, cgroup, ca_file):
         "authorization": {"mode": "AlwaysAllow"},
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
         "cgroupDriver": "cgroupfs", "cgroupRoot": cgroup, "failCgroupV1": False, "failSwapOn": False,
+        "systemReserved": reserved,
         "clusterDNS": [dns], "clusterDomain": "cluster.local", "resolvConf": str(folder / "resolv.conf"),
         "imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},

@@ -17,6 +17,7 @@ runc, containernetworking-plugins, conntrack, iptables, dnsmasq-base and busybox
 """
 
 import argparse
+import os
 import pathlib
 import shutil
 import signal
@@ -41,13 +42,15 @@ class RealNodes(ControlPlane):
 
     count    how many nodes
     folders  of this machine, besides /usr, to be read at the same path in every container
+    cpus     how many of the machine's CPUs each node has for pods; by default all
 
     Every image is as good as empty, and finds the machine's own programs in /usr: `host` is there;
     `registry.add()` adds others, with a PATH of their own. Other names cannot be pulled.
     """
 
-    def __init__(self, count=1, *, folders=()):
+    def __init__(self, count=1, *, folders=(), cpus=None):
         self._count = count
+        self._reserved = {"cpu": f"{os.cpu_count() - cpus:g}"} if cpus else {}
         self._folders = [str(folder) for folder in folders]
 
     def start(self):
@@ -64,7 +67,7 @@ class RealNodes(ControlPlane):
             super().__init__(self._place.folder / "control-plane", controllers=True, disabled_admission=(),
                              host=self._place.address(1), machine=network)
             self.registry = images.Registry(self._place.address(254), self._folders)
-            self.registry.add(node_files.PAUSE, command=images.PAUSE)
+            self.registry.add(node_files.PAUSE, entrypoint=images.PAUSE)
             self.registry.add("host")
             super().start()
             self._start_dns()
@@ -150,7 +153,7 @@ class RealNodes(ControlPlane):
                   "--config", node_files.containerd(folder, self.registry.url, self._folders))
         self._run(node, f"{name}-kubelet", self._programs.path("kubelet"),
                   "--config", node_files.kubelet(folder, address, self._place.address(1),
-                                                 f"/{self._place.cgroup}/{name}", ca),
+                                                 f"/{self._place.cgroup}/{name}", ca, self._reserved),
                   "--kubeconfig", self.kubeconfig_for(f"system:node:{name}", ["system:nodes"]),
                   "--hostname-override", name, "--node-ip", address)
         self._run(node, f"{name}-kube-proxy", self._programs.path("kube-proxy"), "--config",

@@ -4,11 +4,11 @@ import subprocess
 
 import pytest
 
+from e2e.grapnel import PROGRAM, ROOT
+from kube.images import DEFAULT_PATH
 from kube.needs import build_or_skip
 from kube.node_files import SYSCTLS
 from kube.nodes import RealNodes
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def what_the_machine_has():
@@ -45,8 +45,12 @@ def real_nodes(node_programs, runtimes):
     """A Kubernetes of two nodes; a test works in a namespace of its own. Nothing of it is left."""
     before = what_the_machine_has()
     python = pathlib.Path(os.path.realpath(runtimes / "bin" / "python3")).parents[1]
-    folders = {runtimes, python} - {pathlib.Path("/usr")}
-    with RealNodes(2, folders=sorted(folders)) as cluster:
+    folders = {runtimes, python, pathlib.Path(PROGRAM).parent} - {pathlib.Path("/usr")}
+    # Of two processes that want half a CPU each, a node has room for one.
+    with RealNodes(2, folders=sorted(folders), cpus=0.9) as cluster:
+        cluster.registry.add("python:3.11", path=f"{runtimes}/bin:{DEFAULT_PATH}")
+        cluster.registry.add("pytorch/pytorch")
+        cluster.registry.add("grapnel:latest", entrypoint=[PROGRAM])
         yield cluster
         folder = cluster.directory.parent
     assert what_the_machine_has() == before and not folder.exists()
