@@ -43,7 +43,7 @@ def of_cluster(cluster):
         "processes": sum(_processes(mark).values()),
         "namespaces": len(namespaces),
         "mounts": sum(mark in line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()),
-        "links": len(_links(cluster)),
+        "links": len(links_of(cluster)),
         "open files": len(os.listdir(f"/proc/{pid}/fd")),
         "cgroups": len(_cgroups_of(cluster)),
         "pod directories": len(list(pods.iterdir())) if pods.exists() else 0,
@@ -56,7 +56,7 @@ def _anchor(cluster):
     return int(text.read_text().split()[0]) if text.exists() else None
 
 
-def _links(cluster):
+def links_of(cluster):
     """Of the cluster's own network."""
     anchor = _anchor(cluster)
     if anchor is None:

@@ -1,11 +1,13 @@
 """Addresses and names: pods find each other, and nobody else finds them."""
 
 import concurrent.futures
+import re
 import socket
 import subprocess
 
 import pytest
 
+from . import machine
 from .cluster import pod, service
 
 SERVE = "exec /usr/bin/python3 -u -m http.server --directory /srv/www {port}"
@@ -53,6 +55,26 @@ print(sorted(server.accept()[0].recv(10).decode() for _ in range(3)))
     pods = [p["metadata"]["name"] for p in cluster.pods() if p["metadata"]["name"].startswith(name)]
     assert len(pods) == 3
     assert {cluster.output(p) for p in pods} == {"['0', '1', '2']\n"}
+
+
+def test_a_pod_that_comes_or_goes_is_no_trouble_to_others(cluster, name):
+    """A bridge that took over the hardware address of a port would not hear, until they ask again, those who knew the
+    one it had: names would not resolve for half a minute."""
+    def gateway():
+        return next(re.search("link/ether (\\S+)", line)[1] for line in machine.links_of(cluster) if "state" in line
+                    and "@" not in line and "link/ether" in line)
+
+    before = gateway()
+    for i in range(12):
+        cluster.create(pod(f"{name}-{i}", "sleep 1000"))
+    for i in range(12):
+        cluster.phase(f"{name}-{i}", "Running")
+    assert gateway() == before
+    for i in range(12):
+        cluster.delete("Pod", f"{name}-{i}")
+    for i in range(12):
+        cluster.gone(f"{name}-{i}")
+    assert gateway() == before
 
 
 def test_two_pods_listen_on_one_port(cluster, name):

@@ -113,7 +113,7 @@ bool handle(int client, const Config& config, std::string_view packet) {
 
 bool set_up_anchor(const Config& c) {
   Netlink netlink;
-  if (!netlink.open() || !netlink.set_up("lo") || !netlink.add_bridge(c.bridge) ||
+  if (!netlink.open() || !netlink.set_up("lo") || !netlink.add_bridge(c.bridge, c.gateway) ||
       !netlink.add_address(c.bridge, c.gateway, c.prefix) ||
       !netlink.add_address(c.bridge, c.dns_address, 32) || !netlink.set_up(c.bridge)) {
     return false;

@@ -249,7 +249,8 @@ int launch(const Config& c, SetUp set_up, Serve serve) {
   bool ok = true;
   if (c.veth != nullptr) {
     Netlink netlink;
-    ok = netlink.open() && netlink.add_veth(c.veth, c.bridge, "eth0", pid);
+    ok = netlink.open() &&
+         netlink.add_veth(c.veth, c.bridge, {.name = "eth0", .address = c.address, .pid = pid});
   }
   char answer[1024] = {};
   if (ok) {

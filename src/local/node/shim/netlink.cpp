@@ -42,6 +42,12 @@ struct Netlink::Request {
   }
   void add(uint16_t type, const char* text) { add(type, text, strlen(text) + 1); }
   void add(uint16_t type, uint32_t number) { add(type, &number, sizeof number); }
+  bool add_hardware_address(const char* ipv4) {
+    unsigned char hardware[6] = {0x02, 0x67};  // locally administered, of one station
+    if (inet_pton(AF_INET, ipv4, hardware + 2) != 1) return false;
+    add(IFLA_ADDRESS, hardware, sizeof hardware);
+    return true;
+  }
   rtattr* begin(uint16_t type) { return add(type, nullptr, 0); }
   void finish(rtattr* nested) {
     nested->rta_len = static_cast<uint16_t>(end() - reinterpret_cast<char*>(nested));
@@ -80,17 +86,18 @@ int Netlink::index_of(const char* link) {
   return ioctl(fd_, SIOCGIFINDEX, &request) == 0 ? request.ifr_ifindex : 0;
 }
 
-bool Netlink::add_bridge(const char* name) {
+bool Netlink::add_bridge(const char* name, const char* address) {
   Request request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
   request.body<ifinfomsg>()->ifi_family = AF_UNSPEC;
   request.add(IFLA_IFNAME, name);
+  if (!request.add_hardware_address(address)) return refused("%s is no IPv4 address", address);
   rtattr* info = request.begin(IFLA_LINKINFO);
   request.add(IFLA_INFO_KIND, "bridge");
   request.finish(info);
   return ask(request) || failed("making the bridge %s", name);
 }
 
-bool Netlink::add_veth(const char* name, const char* bridge, const char* peer, int pid) {
+bool Netlink::add_veth(const char* name, const char* bridge, const Peer& peer) {
   const int master = index_of(bridge);
   if (master == 0) return failed("looking for the bridge %s", bridge);
   Request request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
@@ -104,8 +111,11 @@ bool Netlink::add_veth(const char* name, const char* bridge, const char* peer, i
   rtattr* data = request.begin(IFLA_INFO_DATA);
   rtattr* other = request.begin(VETH_INFO_PEER);
   request.body<ifinfomsg>();
-  request.add(IFLA_IFNAME, peer);
-  request.add(IFLA_NET_NS_PID, static_cast<uint32_t>(pid));
+  request.add(IFLA_IFNAME, peer.name);
+  if (!request.add_hardware_address(peer.address)) {
+    return refused("%s is no IPv4 address", peer.address);
+  }
+  request.add(IFLA_NET_NS_PID, static_cast<uint32_t>(peer.pid));
   request.finish(other);
   request.finish(data);
   request.finish(info);

@@ -17,9 +17,17 @@ class Netlink {
   bool open();
 
   int index_of(const char* link);  // 0: there is none
-  bool add_bridge(const char* name);
+  // Hardware addresses are made of the IPv4 addresses they will have. So a bridge does not take on
+  // that of a port, which would cut off all who know the one it had, and an address that is given
+  // again is found where it was.
+  bool add_bridge(const char* name, const char* address);
   // A pair: `name` here, a port of the bridge and up; `peer` in the namespace of process `pid`.
-  bool add_veth(const char* name, const char* bridge, const char* peer, int pid);
+  struct Peer {
+    const char* name;
+    const char* address;
+    int pid;
+  };
+  bool add_veth(const char* name, const char* bridge, const Peer& peer);
   bool set_up(const char* link);
   bool add_address(const char* link, const char* address, unsigned prefix);
   bool remove_address(const char* link, const char* address, unsigned prefix);
