@@ -111,6 +111,60 @@ def test_attach_shows_what_is_printed_from_now_on(cluster, name):
     assert out == "after\n", error
 
 
+def test_attach_gives_input(cluster, name):
+    """`stdinOnce`: the end of the first one's input is the end of the container's."""
+    cluster.create(pod(name, "while read line; do echo got $line; echo error $line >&2; done; exit 7",
+                       stdin=True, stdinOnce=True))
+    cluster.ready(name)
+    done = cluster.kubectl("attach", "-i", name, input="one\ntwo\n", timeout=20)
+    assert done.stdout == "got one\ngot two\n", done.stderr
+    assert "error one\nerror two\n" in done.stderr
+    assert container_status(cluster.ends(name))["state"]["terminated"]["exitCode"] == 7
+    assert cluster.output(name).count("got") == 2
+
+
+def test_attach_leaves_input_open_for_the_next(cluster, name):
+    cluster.create(pod(name, "while read line; do echo got $line; [ $line = stop ] && exit 0; done", stdin=True))
+    cluster.ready(name)
+    first = subprocess.Popen(cluster.kubectl_command("attach", "-i", name), stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)
+    first.stdin.write("one\n")
+    first.stdin.flush()
+    assert first.stdout.readline() == "got one\n"
+    first.kill()
+    first.wait()
+    done = cluster.kubectl("attach", "-i", name, input="stop\n", timeout=20)
+    assert done.stdout == "got stop\n", done.stderr
+    assert cluster.ends(name)["status"]["phase"] == "Succeeded"
+
+
+def test_attach_to_a_terminal(cluster, name):
+    """As `kubectl run -it` does: a prompt is seen before its line ends."""
+    cluster.create(pod(name, "stty -echo; printf 'name? '; read line; echo hello $line; stty size", stdin=True,
+                       stdinOnce=True, tty=True))
+    cluster.ready(name)
+    ours, theirs = pty.openpty()
+    attached = subprocess.Popen(cluster.kubectl_command("attach", "-it", name), stdin=theirs, stdout=theirs,
+                                stderr=theirs, start_new_session=True)
+    os.close(theirs)
+    time.sleep(1)
+    os.write(ours, b"you\n")
+    seen = b""
+    while b"hello you" not in seen and select.select([ours], [], [], 20)[0]:
+        seen += os.read(ours, 1000)
+    assert b"hello you" in seen
+    attached.wait(20)
+    os.close(ours)
+    assert cluster.ends(name)["status"]["phase"] == "Succeeded"
+
+
+def test_run_with_input(cluster, name):
+    done = cluster.kubectl("run", name, "--image=host", "-i", "--rm", "--restart=Never", "--quiet", "--command", "--",
+                           "sh", "-c", "sort; exit 3", input="b\na\n", timeout=60)
+    assert done.stdout.startswith("a\nb\n") and done.returncode == 3, (done.stdout, done.stderr)
+    assert cluster.get("Pod", name) is None
+
+
 def test_logs_as_asked(cluster, name):
     cluster.run(pod(name, "for i in 1 2 3 4 5; do echo line $i; echo error $i >&2; done"))
     lines = cluster.output(name).splitlines()

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 
 #include "base/strings.h"
+#include "base/unless.h"
 #include "local/kubelet/container_spec.h"
 #include "local/kubelet/fd_stream.h"
 #include "local/kubelet/log_reader.h"
@@ -41,6 +42,22 @@ Task<> pass_input(PodStreams& from, std::shared_ptr<FdStream> to, bool is_termin
       co_return;
     }
   }
+}
+
+// Whose input ends with the first who gives it some.
+struct InputEnd {
+  PodRunner* runner = nullptr;
+  std::string pod;
+  std::string container;
+};
+
+// Does not return: who has no more to say still listens.
+Task<> pass_all_input(Executor executor, PodStreams& from, std::shared_ptr<FdStream> to,
+                      bool is_terminal, InputEnd at_end) {
+  co_await pass_input(from, std::move(to), is_terminal);
+  if (at_end.runner != nullptr) at_end.runner->close_input(at_end.pod, at_end.container);
+  Signal never(executor);
+  for (;;) co_await never.wait();
 }
 
 Task<> note_end(http::Exchange& exchange, std::shared_ptr<bool> ended) {
@@ -209,31 +226,35 @@ Task<Result<PodExit>> Backend::exec(PodExecRequest request, PodStreams& streams)
   co_return PodExit{.code = ended->exit_code, .error = ""};
 }
 
-// What the container prints from now on, until it ends. Its input is not ours to give.
+// What the container prints from now on, until it ends; what comes in is its input, if it has one.
 Task<Result<PodExit>> Backend::attach(PodExecRequest request, PodStreams& streams) {
-  PodLogRequest logs{.ns = request.ns, .pod = request.pod, .container = request.container};
-  auto path = log_file(logs);
-  if (!path) co_return fail(path.error());
-  const LogFilter filter{.tail_lines = 0};
-  LogFiles files(*path, filter);
-  LogFormatter formatter(filter);
-  for (bool goes_on = true;;) {
-    const std::string bytes = files.read();
-    if (bytes.empty()) {
-      if (!goes_on) break;
-      goes_on = is_still_written(logs, *path);
-      co_await options_.clock->sleep(kLogPoll);
-      continue;
-    }
-    const std::string text = formatter.add(bytes);
-    if (text.empty()) continue;
-    if (auto written = co_await streams.write_stdout(text); !written)
-      co_return fail(written.error());
-  }
   auto target = find(request.ns, request.pod, request.container);
-  const ContainerFacts* facts = target ? target->worker->facts(target->container) : nullptr;
-  co_return PodExit{.code = facts != nullptr && facts->now ? facts->now->exit_code : 0,
-                    .error = ""};
+  if (!target) co_return fail(target.error());
+  const std::string uid = target->worker->pod().uid();
+  const std::string container = target->container;
+  const Json* spec = target->worker->spec_of(container);
+  const bool once = spec != nullptr && bool_or(grapnel::find(*spec, "stdinOnce"));
+  const bool is_terminal = spec != nullptr && bool_or(grapnel::find(*spec, "tty"));
+  auto attached = co_await runner_->attach(uid, container);
+  if (!attached) co_return fail(Reason::kBadRequest, "{}", attached.error().message);
+
+  const auto stream = [&](Fd& fd) {
+    return std::make_shared<FdStream>(options_.executor, std::move(fd));
+  };
+  std::vector<Task<>> outputs;
+  outputs.push_back(pass_output(stream(attached->output), streams, &PodStreams::write_stdout));
+  outputs.push_back(pass_output(stream(attached->error), streams, &PodStreams::write_stderr));
+  if (attached->input && request.stdin_open) {
+    InputEnd at_end;
+    if (once && !is_terminal) at_end = {.runner = runner_, .pod = uid, .container = container};
+    co_await unless(all(std::move(outputs)),
+                    pass_all_input(options_.executor, streams, stream(attached->input), is_terminal,
+                                   std::move(at_end)));
+  } else {
+    co_await all(std::move(outputs));
+  }
+  auto ended = co_await runner_->wait_for_end(uid, container);
+  co_return PodExit{.code = ended ? ended->exit_code : 0, .error = ""};
 }
 
 Task<Result<std::unique_ptr<PodConnection>>> Backend::connect(std::string ns, std::string pod,

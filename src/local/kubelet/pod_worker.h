@@ -54,6 +54,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   const Pod& pod() const { return pod_; }
   const std::string& address() const { return observed_.address; }
   const ContainerFacts* facts(std::string_view container) const;
+  const Json* spec_of(std::string_view container) const;
   // What a container is to run, with its volumes made. The Error's message says why it cannot, its
   // cause's reason how Kubernetes calls that.
   Task<Result<ContainerToRun>> prepare(std::string container, uint64_t attempt);
@@ -73,7 +74,6 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   Task<Result<HandlerTarget>> target_of(const std::string& container);
   void take_report(const std::string& container, uint64_t attempt, CareReport report);
   void emit(bool is_warning, std::string_view reason, std::string message) const;
-  const Json* spec_of(std::string_view container) const;
   Task<> remove_sandbox();
   Task<> refresh_files();
   Task<> delete_pod();

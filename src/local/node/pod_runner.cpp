@@ -332,6 +332,38 @@ Task<Result<ExecProcess>> PodRunner::exec(std::string pod, ExecSpec what) {
   co_return process;
 }
 
+Task<Result<ExecProcess>> PodRunner::attach(std::string pod, std::string container) {
+  auto found = impl_->find(pod);
+  if (!found) co_return fail(found.error());
+  const auto link = *found;
+  ExecProcess process{.id = impl_->next_exec++, .input = {}, .output = {}, .error = {}};
+  std::vector<Fd> theirs;
+  std::vector<int> fds;
+  for (Fd* ours : {&process.output, &process.error}) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) co_return fail(Reason::kSystem, "pipe: {}", strerror(errno));
+    *ours = Fd(ends[0]);
+    theirs.emplace_back(ends[1]);
+    fds.push_back(ends[1]);
+  }
+  std::string message = about_container(Message::kAttach, container);
+  shim::Writer(message).number(Field::kExecId, process.id);
+  link->execs[process.id];
+  if (auto sent = link->send(message, fds); !sent) co_return fail(sent.error());
+  theirs.clear();
+  auto started = co_await link->wait_for_exec_start(process.id);
+  if (started) process.input = std::move(link->execs[process.id].terminal);
+  link->execs.erase(process.id);
+  if (!started) co_return fail(started.error());
+  co_return process;
+}
+
+Result<> PodRunner::close_input(const std::string& pod, const std::string& container) {
+  auto link = impl_->find(pod);
+  if (!link) return fail(link.error());
+  return (*link)->send(about_container(Message::kCloseInput, container));
+}
+
 Task<Result<ExecResult>> PodRunner::wait_for_exec(std::string pod, uint64_t id) {
   auto link = impl_->find(pod);
   if (!link) co_return fail(link.error());
@@ -362,13 +394,17 @@ Task<Result<>> PodRunner::remove(std::string pod) {
     co_await link->wait_for_disconnect();
   }
   impl_->cgroups.remove(pod);
-  const std::string trash =
-      fmt::format("{}/trash/{}-{}", impl_->options.state_directory, getpid(), impl_->next_trash++);
-  Result<> swept;
-  if (rename(link->directory.c_str(), trash.c_str()) == 0) swept = co_await impl_->sweep(trash);
+  auto swept = co_await discard(link->directory);
   impl_->addresses().give_back(link->status.address);
   impl_->pods.erase(pod);
   co_return swept;
+}
+
+Task<Result<>> PodRunner::discard(std::string path) {
+  const std::string trash =
+      fmt::format("{}/trash/{}-{}", impl_->options.state_directory, getpid(), impl_->next_trash++);
+  if (rename(path.c_str(), trash.c_str()) != 0) co_return Result<>();  // it is gone
+  co_return co_await impl_->sweep(trash);
 }
 
 Task<Result<PodStatus>> PodRunner::Impl::recover_one(std::string id) {

@@ -80,8 +80,16 @@ class PodRunner {
   Task<Result<ExecProcess>> exec(std::string pod, ExecSpec what);
   Task<Result<ExecResult>> wait_for_exec(std::string pod, uint64_t id);
   Result<> signal_exec(const std::string& pod, uint64_t id, int signal);
+  // What a container prints from now on, and its input where it has one; its terminal is all three.
+  Task<Result<ExecProcess>> attach(std::string pod, std::string container);
+  // It reads the end of its input.
+  Result<> close_input(const std::string& pod, const std::string& container);
   // Kills what still runs, and takes away all that the pod had but its logs.
   Task<Result<>> remove(std::string pod);
+
+  // Takes away a file or a directory of the state directory's disk; what pods wrote there may be
+  // much.
+  Task<Result<>> discard(std::string path);
 
   // What an earlier runner left in the state directory. Once, before anything else.
   Task<Result<std::vector<PodStatus>>> recover();

@@ -38,7 +38,10 @@ enum class Message : uint16_t {
   kSignal = 4,
   kExec = 5,
   kResize = 6,
+  kAttach =
+      7,  // pipes for its output come along; answered as kExec, with its input where it has one
   kShutdown = 8,
+  kCloseInput = 9,
 
   kContainer = 32,
   kHelloEnd = 33,

@@ -178,7 +178,35 @@ bool Container::read_output(int stream) {
     return false;
   }
   streams_[stream].add(chunk, static_cast<size_t>(got));
+  copy_output(stream, chunk, static_cast<size_t>(got));
   return true;
+}
+
+bool Container::attach(const int* outputs, size_t count) {
+  for (auto& slot : attached_) {
+    if (slot[0] >= 0 || slot[1] >= 0) continue;
+    for (size_t i = 0; i < 2 && i < count; ++i) {
+      slot[i] = fcntl(outputs[i], F_DUPFD_CLOEXEC, 0);
+      if (slot[i] >= 0) fcntl(slot[i], F_SETFL, O_NONBLOCK);
+    }
+    return true;
+  }
+  return refused("%s: too many are attached to it", name_);
+}
+
+void Container::copy_output(int stream, const char* data, size_t size) {
+  for (auto& slot : attached_) {
+    if (slot[stream] < 0) continue;
+    // Who reads too slowly misses something: the container must not wait for them.
+    if (write(slot[stream], data, size) < 0 && errno != EAGAIN) {
+      close_fd(slot[0]);
+      close_fd(slot[1]);
+    }
+  }
+}
+
+void Container::detach(int stream) {
+  for (auto& slot : attached_) close_fd(slot[stream]);
 }
 
 void Container::read_logs() {
@@ -211,7 +239,7 @@ int64_t Container::enforce_deadline() {
   return 1000;
 }
 
-void Container::close_stdin() {
+void Container::close_input() {
   close_fd(stdin_);
 }
 
@@ -244,6 +272,7 @@ void Container::ended(int status) {
     streams_[stream].end();
     log_.flush();
     close_fd(output_[stream]);
+    detach(stream);
   }
   close_fd(terminal_);
   close_fd(stdin_);

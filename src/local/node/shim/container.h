@@ -38,8 +38,12 @@ class Container {
   int report_fd() const { return report_; }
   int output_fd(int stream) const { return output_[stream]; }
   int terminal_fd() const { return terminal_; }
-  int stdin_fd() const { return terminal_ >= 0 ? terminal_ : stdin_; }
-  void close_stdin();
+  // Where its input is written to; -1: it has none.
+  int input_fd() const { return terminal_ >= 0 ? terminal_ : stdin_; }
+  void close_input();
+  // From now on these get, too, what it prints: as much as they take at once. Of a terminal there
+  // is only the first.
+  bool attach(const int* outputs, size_t count);
   // The fields of kContainer, kStarted, kStartFailed or kExited.
   void describe(Message message, Buffer& into) const;
 
@@ -51,6 +55,8 @@ class Container {
   bool read_output(int stream);
   void record() const;
   void kill_session() const;
+  void copy_output(int stream, const char* data, size_t size);
+  void detach(int stream);
   uint64_t oom_kills() const;
 
   char* name_;
@@ -63,6 +69,8 @@ class Container {
   int output_[2] = {-1, -1};
   int terminal_ = -1;
   int stdin_ = -1;
+  static constexpr size_t kMostAttached = 4;
+  int attached_[kMostAttached][2] = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
   bool wants_terminal_ = false;
   bool wants_stdin_ = false;
   bool own_pids_ = false;

@@ -39,6 +39,7 @@ class Supervisor {
   void accept_client();
   void serve(int& client);
   void handle(int client, Message message, const Request& request);
+  void attach(int client, const Request& request);
   void hello(int client);
   void start(int client, const Request& request);
   void start_exec(int client, const Request& request);
@@ -147,6 +148,9 @@ void Supervisor::handle(int client, Message message, const Request& request) {
     case Message::kExec:
       start_exec(client, request);
       break;
+    case Message::kAttach:
+      attach(client, request);
+      break;
     case Message::kShutdown:
       ending_ = true;
       break;
@@ -254,6 +258,25 @@ void Supervisor::start_exec(int client, const Request& request) {
   Execs::tell(client, Message::kExecFailed, id, 0, -1);
 }
 
+void Supervisor::attach(int client, const Request& request) {
+  Reader reader(request.bytes);
+  FieldValue value;
+  std::string_view name;
+  uint64_t id = 0;
+  while (reader.next(value)) {
+    if (value.field == Field::kContainer) name = value.text;
+    if (value.field == Field::kExecId) id = value.number();
+  }
+  Container* container = find(name);
+  if (container == nullptr || container->state() != State::kRunning) {
+    refused("container %.*s is not running", static_cast<int>(name.size()), name.data());
+  } else if (container->attach(request.fds, request.fd_count)) {
+    Execs::tell(client, Message::kExecStarted, id, container->pid(), container->input_fd());
+    return;
+  }
+  Execs::tell(client, Message::kExecFailed, id, 0, -1);
+}
+
 void Supervisor::control(Message message, Reader reader) {
   FieldValue value;
   std::string_view name;
@@ -298,6 +321,8 @@ void Supervisor::control(Message message, Reader reader) {
     container->stop(number, whole_group, static_cast<int64_t>(grace));
   } else if (message == Message::kSignal) {
     container->signal(number, whole_group);
+  } else if (message == Message::kCloseInput) {
+    container->close_input();
   } else if (message == Message::kResize && container->terminal_fd() >= 0) {
     ioctl(container->terminal_fd(), TIOCSWINSZ, &size);
   }
