@@ -266,7 +266,8 @@ Task<Result<>> LocalCluster::start() {
   s.run("the node", s.kubelet->run());
   s.builtin = std::make_unique<local::BuiltinControllers>(
       s.executor, *s.client, s.clock, s.random,
-      local::BuiltinOptions{.authority_pem = identity->authority.certificate_pem});
+      local::BuiltinOptions{.authority_pem = identity->authority.certificate_pem,
+                            .volume_directory = paths.node().string() + "/claims"});
   s.run("the built-in controllers", s.builtin->run());
   if (s.options.with_operator) {
     s.ours = std::make_unique<runtime::Manager>(

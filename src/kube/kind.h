@@ -36,6 +36,7 @@ inline constexpr Kind kSecret{"", "v1", "Secret", "secrets"};
 inline constexpr Kind kServiceAccount{"", "v1", "ServiceAccount", "serviceaccounts"};
 inline constexpr Kind kPersistentVolumeClaim{"", "v1", "PersistentVolumeClaim",
                                              "persistentvolumeclaims"};
+inline constexpr Kind kPersistentVolume{"", "v1", "PersistentVolume", "persistentvolumes", false};
 inline constexpr Kind kResourceQuota{"", "v1", "ResourceQuota", "resourcequotas"};
 inline constexpr Kind kLimitRange{"", "v1", "LimitRange", "limitranges"};
 inline constexpr Kind kCoreEvent{"", "v1", "Event", "events"};

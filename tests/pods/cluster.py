@@ -228,7 +228,7 @@ def collection(thing, ns):
     kind = thing["kind"]
     group = {"Job": "/apis/batch/v1", "PriorityClass": "/apis/scheduling.k8s.io/v1"}.get(kind, "/api/v1")
     plural = kind.lower() + ("es" if kind.endswith("s") else "s")
-    if kind in ("Node", "Namespace", "PriorityClass"):
+    if kind in ("Node", "Namespace", "PersistentVolume", "PriorityClass"):
         return f"{group}/{plural}"
     return f"{group}/namespaces/{ns}/{plural}"
 

@@ -7,6 +7,11 @@ def asks(**resources):
     return {"resources": {"requests": resources}}
 
 
+def priority_class(name, **fields):
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": 1000,
+            **fields}
+
+
 def unscheduled(cluster, name):
     """What the scheduler says of a pod that waits."""
     def said(p):
@@ -51,14 +56,28 @@ def test_the_important_go_first(cluster, name):
     cluster.phase(f"{name}-holder", "Running")
     cluster.create(pod(f"{name}-low", "date +%s%N", **asks(cpu=cpus)))
     unscheduled(cluster, f"{name}-low")
-    cluster.create({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
-                    "metadata": {"name": name}, "value": 1000})
+    cluster.create(priority_class(name, preemptionPolicy="Never"))
     cluster.create(pod(f"{name}-high", "date +%s%N", spec={"priorityClassName": name}, **asks(cpu=cpus)))
     unscheduled(cluster, f"{name}-high")
     cluster.delete("Pod", f"{name}-holder")
     for key in ("low", "high"):
         cluster.ends(f"{name}-{key}")
     assert int(cluster.output(f"{name}-high")) < int(cluster.output(f"{name}-low"))
+    cluster.delete("PriorityClass", name)
+
+
+def test_the_unimportant_make_room(cluster, name):
+    cpus = cluster.get("Node", "laptop")["status"]["allocatable"]["cpu"]
+    cluster.create(pod(f"{name}-low", "trap 'echo asked; exit 0' TERM; echo up; while :; do sleep 0.1; done",
+                       **asks(cpu=cpus)))
+    cluster.wait(lambda: cluster.get("Pod", f"{name}-low")["status"].get("phase") == "Running" and
+                 cluster.output(f"{name}-low"), "it runs")
+    cluster.create(priority_class(name))
+    cluster.create(pod(f"{name}-high", "true", spec={"priorityClassName": name}, **asks(cpu=cpus)))
+    cluster.ends(f"{name}-high")
+    cluster.gone(f"{name}-low")
+    told = [e for e in cluster.events(f"{name}-low") if e["reason"] == "Preempted"]
+    assert len(told) == 1, cluster.events(f"{name}-low")
     cluster.delete("PriorityClass", name)
 
 

@@ -5,10 +5,11 @@ import json
 import os
 import pathlib
 import tempfile
+import time
 
 import pytest
 
-from .cluster import config_map, container, pod, secret
+from .cluster import condition, config_map, container, pod, secret
 
 
 def mount(name, path, **fields):
@@ -117,8 +118,7 @@ ls /var/run/secrets/kubernetes.io/serviceaccount | tr '\\n' ' '""", labels={"x":
 
 
 def test_a_claim_outlives_its_pods(cluster, name):
-    cluster.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
-                    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}})
+    cluster.create(claim(name))
     volume = {"name": "c", "persistentVolumeClaim": {"claimName": name}}
     assert cluster.run(pod(f"{name}-a", "echo kept > /c/file; mkdir -p /c/sub", volumes=[volume],
                            volumeMounts=[mount("c", "/c")])) == ""
@@ -127,6 +127,78 @@ def test_a_claim_outlives_its_pods(cluster, name):
     assert cluster.run(pod(f"{name}-b", "cat /c/file; touch /s/x", volumes=[volume],
                            volumeMounts=[mount("c", "/c"), mount("c", "/s", subPath="sub")])) == "kept\n"
     assert cluster.run(pod(f"{name}-c", "ls /c/sub", volumes=[volume], volumeMounts=[mount("c", "/c")])) == "x\n"
+
+
+def claim(name, **spec):
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}}
+
+
+def test_a_claim_is_bound_at_once_and_its_files_go_with_it(cluster, name):
+    cluster.create(claim(name, storageClassName="of-the-cluster"))
+    cluster.wait(lambda: cluster.get("PersistentVolumeClaim", name)["status"]["phase"] == "Bound", "it is bound")
+    bound = cluster.get("PersistentVolumeClaim", name)
+    assert bound["status"] == {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}
+    volume_name = f"pvc-{bound['metadata']['uid']}"
+    assert bound["spec"]["volumeName"] == volume_name
+    row = cluster.kubectl("get", "pvc", name, "--no-headers").stdout.split()
+    assert row[:6] == [name, "Bound", volume_name, "1Gi", "RWO", "of-the-cluster"]
+    made = cluster.get("PersistentVolume", volume_name)
+    assert made["status"]["phase"] == "Bound" and made["spec"]["claimRef"]["name"] == name
+    folder = pathlib.Path(made["spec"]["hostPath"]["path"])
+
+    cluster.create(pod(name, "mkdir /c/deep; echo x > /c/deep/file; chmod 0 /c/deep; sleep 1000",
+                       volumes=[{"name": "c", "persistentVolumeClaim": {"claimName": name}}],
+                       volumeMounts=[mount("c", "/c")]))
+    cluster.phase(name, "Running")
+    cluster.wait(lambda: (folder / "deep").exists(), "files are where the volume says")
+    cluster.delete("PersistentVolumeClaim", name)
+    time.sleep(1)
+    held = cluster.get("PersistentVolumeClaim", name)
+    assert held["metadata"]["deletionTimestamp"] and held["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+    assert (folder / "deep").exists(), "a pod uses it"
+
+    late = f"{name}-late"
+    cluster.create(pod(late, "true", volumes=[{"name": "c", "persistentVolumeClaim": {"claimName": name}}]))
+    cluster.wait_for_pod(late, lambda p: "is being deleted" in json.dumps(p["status"]), "is told why it waits")
+    cluster.delete("Pod", late)
+    cluster.delete("Pod", name)
+    cluster.wait(lambda: cluster.get("PersistentVolumeClaim", name) is None, "the claim is gone")
+    cluster.wait(lambda: cluster.get("PersistentVolume", volume_name) is None, "the volume is gone")
+    cluster.wait(lambda: not folder.exists(), "the files are gone")
+
+
+def test_a_pod_waits_for_its_claim(cluster, name):
+    cluster.create(pod(name, "echo here > /c/x; cat /c/x", volumeMounts=[mount("c", "/c")],
+                       volumes=[{"name": "c", "persistentVolumeClaim": {"claimName": name}}]))
+    waiting = cluster.wait_for_pod(name, lambda p: condition(p, "PodScheduled") == "False", "waits")
+    message = next(c["message"] for c in waiting["status"]["conditions"] if c["type"] == "PodScheduled")
+    assert message == f'0/1 nodes are available: persistentvolumeclaim "{name}" not found.'
+    cluster.create(claim(name))
+    assert cluster.ends(name)["status"]["phase"] == "Succeeded"
+    assert cluster.output(name) == "here\n"
+
+
+def test_a_claim_takes_a_volume_that_somebody_made(cluster, name):
+    """With its directory, which stays: the volume is only released."""
+    with tempfile.TemporaryDirectory(prefix="grapnel-volume-") as folder:
+        os.chmod(folder, 0o777)
+        pathlib.Path(folder, "data").write_text("of the host\n")
+        volume = f"{name}-{'root' if cluster.is_root else 'user'}"
+        cluster.create({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": volume},
+                        "spec": {"capacity": {"storage": "5Gi"}, "accessModes": ["ReadWriteOnce", "ReadWriteMany"],
+                                 "storageClassName": "manual", "hostPath": {"path": folder}}})
+        cluster.create(claim(name, storageClassName="manual"))
+        assert cluster.run(pod(name, "cat /c/data", volumeMounts=[mount("c", "/c")],
+                               volumes=[{"name": "c", "persistentVolumeClaim": {"claimName": name}}])) == "of the host\n"
+        bound = cluster.get("PersistentVolumeClaim", name)
+        assert bound["spec"]["volumeName"] == volume and bound["status"]["capacity"] == {"storage": "5Gi"}
+        cluster.delete("Pod", name)
+        cluster.gone(name)
+        cluster.delete("PersistentVolumeClaim", name)
+        cluster.wait(lambda: cluster.get("PersistentVolume", volume)["status"]["phase"] == "Released", "it is released")
+        assert pathlib.Path(folder, "data").exists()
+        cluster.delete("PersistentVolume", volume)
 
 
 def test_files_follow_their_source(cluster, name):

@@ -1,6 +1,8 @@
 #include "local/builtin/controllers.h"
 
 #include "base/log.h"
+#include "local/builtin/claims/plan.h"
+#include "local/builtin/scheduler/plan.h"
 #include "local/builtin/wiring.h"
 
 namespace grapnel::local {
@@ -13,7 +15,12 @@ struct BuiltinControllers::Impl {
         manager(executor, client, clock, random, {.events = runtime::EventOptions{}}),
         objects(executor, client, clock, random) {
     add_jobs(manager);
-    add_scheduler(manager);
+    auto& claims =
+        manager.add_informer<Claim>({.kind = kube::kinds::kPersistentVolumeClaim}, decode_claim);
+    auto& pods =
+        manager.add_informer<SchedulerPod>({.kind = kube::kinds::kPod}, decode_scheduler_pod);
+    add_scheduler(manager, claims, pods);
+    add_claims(manager, claims, pods, std::move(options.volume_directory));
     add_garbage(manager, objects);
     add_workloads(manager);
     add_endpoints(manager);

@@ -13,7 +13,8 @@
 namespace grapnel::local {
 
 struct BuiltinOptions {
-  std::string authority_pem;  // by which pods know the API server
+  std::string authority_pem;     // by which pods know the API server
+  std::string volume_directory;  // of volumes made for claims
 };
 
 class BuiltinControllers {

@@ -8,8 +8,15 @@
 
 namespace grapnel::local {
 
+struct Claim;
+struct SchedulerPod;
+
 void add_jobs(runtime::Manager& manager);
-void add_scheduler(runtime::Manager& manager);
+void add_scheduler(runtime::Manager& manager, runtime::Informer<Claim>& claims,
+                   runtime::Informer<SchedulerPod>& pods);
+// Volumes that it makes are directories below `directory`.
+void add_claims(runtime::Manager& manager, runtime::Informer<Claim>& claims,
+                runtime::Informer<SchedulerPod>& pods, std::string directory);
 void add_workloads(runtime::Manager& manager);
 void add_endpoints(runtime::Manager& manager);
 void add_cron_jobs(runtime::Manager& manager);

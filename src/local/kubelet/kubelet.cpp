@@ -15,6 +15,7 @@
 #include "local/kubelet/pod.h"
 #include "local/kubelet/pod_worker.h"
 #include "local/kubelet/service_proxy.h"
+#include "local/kubelet/volume_sweeper.h"
 #include "local/node/dns.h"
 #include "local/node/pod_runner.h"
 #include "local/node/sandbox.h"
@@ -57,6 +58,7 @@ struct Kubelet::Impl final : kubelet::PodDirectory {
   std::map<std::string, Running> workers;      // by uid
   std::vector<std::string> ended;              // their workers have nothing left to do
   Signal changed;
+  std::unique_ptr<kubelet::VolumeSweeper> sweeper;
   bool is_running = false;
   bool is_stopping = false;
 
@@ -86,6 +88,7 @@ struct Kubelet::Impl final : kubelet::PodDirectory {
   void names_changed();
   Task<> keep_names();
   void follow();
+  void follow_volumes();
   Task<> end_background();
   void on_pod(const Pod* before, const Pod* after);
   static Task<> work(Impl& impl, PodWorker& worker, std::string uid);
@@ -256,6 +259,18 @@ Task<> Kubelet::Impl::keep_names() {
   }
 }
 
+void Kubelet::Impl::follow_volumes() {
+  sweeper = std::make_unique<kubelet::VolumeSweeper>(kubelet::VolumeSweeper::Options{
+      .executor = options.executor,
+      .client = options.client,
+      .clock = options.clock,
+      .random = options.random,
+      .directory = options.state_directory + "/claims",
+      .discard = [this](std::string path) { return runner->discard(std::move(path)); }});
+  background.push_back(spawn(options.executor, sweeper->follow()));
+  background.push_back(spawn(options.executor, sweeper->run()));
+}
+
 void Kubelet::Impl::follow() {
   services = std::make_unique<runtime::Informer<api::Service>>(
       *options.client, *options.clock, *options.random,
@@ -280,6 +295,7 @@ void Kubelet::Impl::follow() {
   background.push_back(spawn(options.executor, services->run()));
   background.push_back(spawn(options.executor, keep_names()));
   background.push_back(spawn(options.executor, heartbeat()));
+  follow_volumes();
 }
 
 Task<> Kubelet::Impl::end_background() {
@@ -386,6 +402,7 @@ Task<Result<>> Kubelet::run() {
     co_await impl.end_workers();
     impl.informer.reset();
     impl.services.reset();
+    impl.sweeper.reset();
     co_await impl.set_ready(false);
   }
   impl.is_running = false;

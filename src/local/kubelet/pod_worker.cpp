@@ -237,8 +237,7 @@ Task<Result<ContainerToRun>> PodWorker::prepare(std::string name, uint64_t attem
                                .sources = &*sources,
                                .node = &context_.node,
                                .pod_address = observed_.address,
-                               .pod_directory = directory,
-                               .claims_directory = context_.state_directory + "/claims"});
+                               .pod_directory = directory});
   if (!volumes) co_return called(kCreating, volumes.error());
   if (auto made = make_volumes(*volumes); !made) co_return called(kCreating, made.error());
   const std::string logs = log_directory(context_.state_directory, pod, name);
@@ -296,8 +295,7 @@ Task<> PodWorker::refresh_files() {
                                .sources = &*sources,
                                .node = &context_.node,
                                .pod_address = observed_.address,
-                               .pod_directory = context_.runner->pod_directory(pod.uid()),
-                               .claims_directory = context_.state_directory + "/claims"});
+                               .pod_directory = context_.runner->pod_directory(pod.uid())});
   if (!volumes) co_return;
   std::erase_if(*volumes, [](const Volume& v) { return v.kind != Volume::Kind::kFiles; });
   if (auto made = make_volumes(*volumes); !made) {

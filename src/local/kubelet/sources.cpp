@@ -136,7 +136,17 @@ Task<Result<Sources>> fetch_sources(kube::Client& client, Pod pod, bool with_api
   out.secrets = std::move(*secrets);
   auto claims = co_await fetch(client, kube::kinds::kPersistentVolumeClaim, ns, names.claims);
   if (!claims) co_return fail(claims.error());
-  out.claims = std::move(*claims);
+  for (const auto& [name, claim] : *claims) {
+    const std::string bound(string_or(at(claim, "spec", "volumeName")));
+    if (bound.empty()) continue;
+    auto volume = co_await client.get(kube::kinds::kPersistentVolume,
+                                      {.ns = "", .name = bound, .subresource = ""});
+    if (volume) {
+      out.volumes.emplace(name, std::move(*volume));
+    } else if (!volume.error().is(Reason::kNotFound)) {
+      co_return fail_in(fmt::format("reading the volume of claim {}/{}", ns, name), volume.error());
+    }
+  }
   for (const Json& request : names.tokens) {
     auto token = co_await request_token(client, pod, names.service_account, request);
     if (!token) co_return fail_in("asking for a token of the service account", token.error());

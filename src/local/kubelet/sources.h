@@ -29,7 +29,7 @@ SourceNames sources_of(const Pod& pod);
 struct Sources {
   std::map<std::string, Json, std::less<>> config_maps;
   std::map<std::string, Json, std::less<>> secrets;
-  std::map<std::string, Json, std::less<>> claims;
+  std::map<std::string, Json, std::less<>> volumes;  // PersistentVolumes, by the claim bound to it
   std::map<std::string, std::string, std::less<>> tokens;  // by token_key()
 
   // nullptr: there is none of that name.

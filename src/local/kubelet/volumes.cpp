@@ -181,6 +181,25 @@ Result<std::optional<std::vector<VolumeFile>>> files_of(const VolumeInput& in, c
   return std::nullopt;
 }
 
+// A directory of the host, as a PersistentVolume has it.
+Result<Volume> plan_host_volume(Volume out, const Json& volume) {
+  out.kind = Volume::Kind::kHost;
+  if (const Json* host = at(volume, "spec", "hostPath")) {
+    out.source = string_or(find(*host, "path"));
+    out.host_type = string_or(find(*host, "type"));
+    if (out.host_type == "DirectoryOrCreate") out.kind = Volume::Kind::kDirectory;
+    return out;
+  }
+  if (const Json* local = at(volume, "spec", "local")) {
+    out.source = string_or(find(*local, "path"));
+    out.host_type = "Directory";
+    return out;
+  }
+  return fail(Reason::kInvalid,
+              "PersistentVolume \"{}\": only hostPath and local are supported here",
+              string_or(at(volume, "metadata", "name")));
+}
+
 Result<Volume> plan_volume(const VolumeInput& in, const Json& spec) {
   Volume out{.name = std::string(string_or(find(spec, "name"))), .source = {}};
   out.source = in.pod_directory + "/volumes/" + out.name;
@@ -198,11 +217,11 @@ Result<Volume> plan_volume(const VolumeInput& in, const Json& spec) {
   }
   if (const Json* claim = find(spec, "persistentVolumeClaim")) {
     const auto name = string_or(find(*claim, "claimName"));
-    if (!in.sources->claims.contains(name)) {
-      return fail(Reason::kNotFound, "persistentvolumeclaim \"{}\" not found", name);
+    const auto found = in.sources->volumes.find(name);
+    if (found == in.sources->volumes.end()) {
+      return fail(Reason::kNotFound, "persistentvolumeclaim \"{}\" not found or not bound", name);
     }
-    out.source = fmt::format("{}/{}/{}", in.claims_directory, in.pod->meta.ns(), name);
-    return out;
+    return plan_host_volume(std::move(out), found->second);
   }
   if (find(spec, "ephemeral") != nullptr) return out;  // as long as the pod: as an emptyDir
   auto files = files_of(in, spec);

@@ -43,8 +43,7 @@ struct VolumeInput {
   const Sources* sources = nullptr;
   const NodeFacts* node = nullptr;
   std::string pod_address;
-  std::string pod_directory;     // goes with the pod
-  std::string claims_directory;  // stays
+  std::string pod_directory;  // goes with the pod
 };
 
 // The Error says what is missing, as "MountVolume.SetUp failed for volume …".

@@ -21,7 +21,10 @@ Sources sources() {
   Sources out;
   out.config_maps["settings"] = json(R"({"kind":"ConfigMap","data":{"a":"1","b":"2"}})");
   out.secrets["password"] = json(R"({"kind":"Secret","data":{"word":"c2VzYW1l"}})");
-  out.claims["data"] = json("{}");
+  out.volumes["data"] =
+      json(R"({"spec":{"hostPath":{"path":"/claims/pvc-1","type":"DirectoryOrCreate"}}})");
+  out.volumes["disk"] = json(R"({"spec":{"local":{"path":"/mnt/disk"}}})");
+  out.volumes["remote"] = json(R"({"metadata":{"name":"nfs-1"},"spec":{"nfs":{"path":"/x"}}})");
   out.tokens[token_key(json("{}"))] = "token";
   return out;
 }
@@ -34,8 +37,7 @@ Result<std::vector<Volume>> plan(std::string_view volume, std::string_view mount
                        .sources = &known,
                        .node = &kNode,
                        .pod_address = "10.0.0.1",
-                       .pod_directory = "/pod",
-                       .claims_directory = "/claims"});
+                       .pod_directory = "/pod"});
 }
 
 Volume one(std::string_view volume, std::string_view mounts = "[]") {
@@ -61,8 +63,12 @@ TEST(PlanVolumes, KnowsEachKind) {
                 .kind,
             Volume::Kind::kShm);
   EXPECT_EQ(one(R"({"name":"v","hostPath":{"path":"/x"}})").source, "/x");
-  EXPECT_EQ(one(R"({"name":"v","persistentVolumeClaim":{"claimName":"data"}})").source,
-            "/claims/ns/data");
+  const Volume claimed = one(R"({"name":"v","persistentVolumeClaim":{"claimName":"data"}})");
+  EXPECT_EQ(claimed.source, "/claims/pvc-1");
+  EXPECT_EQ(claimed.kind, Volume::Kind::kDirectory) << "made when it is missing, for every user";
+  const Volume disk = one(R"({"name":"v","persistentVolumeClaim":{"claimName":"disk"}})");
+  EXPECT_EQ(disk.source, "/mnt/disk");
+  EXPECT_EQ(disk.kind, Volume::Kind::kHost);
 }
 
 TEST(MemoryDirectories, AreOfTheSizeAsked) {
@@ -116,6 +122,8 @@ TEST(PlanVolumes, NamesWhatIsMissing) {
       HasSubstr("invalid path"));
   EXPECT_THAT(why(R"({"name":"v","persistentVolumeClaim":{"claimName":"x"}})"),
               HasSubstr("persistentvolumeclaim \"x\" not found"));
+  EXPECT_THAT(why(R"({"name":"v","persistentVolumeClaim":{"claimName":"remote"}})"),
+              HasSubstr("PersistentVolume \"nfs-1\": only hostPath and local"));
   EXPECT_THAT(why(R"({"name":"v","iscsi":{}})"), HasSubstr("not supported here"));
 }
 

@@ -11,6 +11,7 @@ namespace grapnel::local::kinds {
 namespace {
 
 constexpr size_t kMostData = 1UL << 20;
+constexpr const char* kClaimProtection = "kubernetes.io/pvc-protection";
 
 template <class F>
 void for_each_object(JsonObject& object, std::string_view key, F f) {
@@ -174,6 +175,12 @@ void claim_defaults(JsonObject& claim) {
 
 void claim_prepare_create(JsonObject& claim) {
   claim["status"] = JsonObject{{"phase", "Pending"}};
+  // From the first moment on: a controller takes it away when no pod uses the claim.
+  Json& finalizers = ensure_object(claim, "metadata")["finalizers"];
+  if (!finalizers.is_array()) finalizers = JsonArray();
+  JsonArray& all = finalizers.get_array();
+  if (std::ranges::find(all, Json(kClaimProtection)) == all.end())
+    all.emplace_back(kClaimProtection);
 }
 
 void claim_validate(const Json& claim, FieldErrors& errors) {

@@ -126,7 +126,16 @@ Result<SchedulerPod> decode_scheduler_pod(JsonView object) {
       return true;
     });
   }
+  if (const auto volumes = spec->find("volumes")) {
+    volumes->for_each_element([&](size_t, JsonView volume) {
+      if (const auto claim = volume.find("persistentVolumeClaim")) {
+        pod.claims.emplace_back(text_at(*claim, "claimName"));
+      }
+      return true;
+    });
+  }
   if (const auto priority = spec->find("priority")) pod.priority = priority->as_int().value_or(0);
+  pod.preempts = text_at(*spec, "preemptionPolicy") != "Never";
   if (const auto gates = spec->find("schedulingGates")) pod.gated = gates->size() > 0;
   return pod;
 }

@@ -26,6 +26,15 @@ struct Candidate {
   const SchedulerNode* node = nullptr;
   Amounts free;
   int64_t pods_left = 0;
+
+  void take(const SchedulerPod& pod) {
+    --pods_left;
+    for (const auto& [name, amount] : pod.requests) free[name] -= amount;
+  }
+  void give_back(const SchedulerPod& pod) {
+    ++pods_left;
+    for (const auto& [name, amount] : pod.requests) free[name] += amount;
+  }
 };
 
 std::vector<Candidate> candidates_of(const SchedulerObserved& o) {
@@ -43,23 +52,26 @@ std::vector<Candidate> candidates_of(const SchedulerObserved& o) {
     if (pod->node.empty() || pod->over) continue;
     const auto found = by_name.find(pod->node.str());
     if (found == by_name.end()) continue;
-    auto& candidate = candidates[found->second];
-    --candidate.pods_left;
-    for (const auto& [name, amount] : pod->requests) candidate.free[name] -= amount;
+    candidates[found->second].take(*pod);
   }
   return candidates;
 }
 
-// Why the pod cannot run there, each in the words of Kubernetes' own scheduler; empty: it can.
-std::vector<std::string> obstacles(const SchedulerPod& pod, const Candidate& candidate) {
-  if (candidate.node->unschedulable) return {"node(s) were unschedulable"};
-  if (!candidate.node->ready)
-    return {"node(s) had untolerated taint {node.kubernetes.io/not-ready: }"};
+// Why the pod could not run there even if it were empty; all reasons are in the words of
+// Kubernetes' own scheduler.
+std::string aversion(const SchedulerPod& pod, const SchedulerNode& node) {
+  if (node.unschedulable) return "node(s) were unschedulable";
+  if (!node.ready) return "node(s) had untolerated taint {node.kubernetes.io/not-ready: }";
   for (const auto& [key, value] : pod.node_selector) {
-    if (candidate.node->meta.labels.get(key) != value) {
-      return {"node(s) didn't match Pod's node affinity/selector"};
+    if (node.meta.labels.get(key) != value) {
+      return "node(s) didn't match Pod's node affinity/selector";
     }
   }
+  return "";
+}
+
+// What there is too little of for it.
+std::vector<std::string> shortages(const SchedulerPod& pod, const Candidate& candidate) {
   std::vector<std::string> reasons;
   if (candidate.pods_left <= 0) reasons.emplace_back("Too many pods");
   for (const auto& [name, amount] : pod.requests) {
@@ -69,6 +81,108 @@ std::vector<std::string> obstacles(const SchedulerPod& pod, const Candidate& can
     }
   }
   return reasons;
+}
+
+std::vector<std::string> obstacles(const SchedulerPod& pod, const Candidate& candidate) {
+  if (auto reason = aversion(pod, *candidate.node); !reason.empty()) return {std::move(reason)};
+  return shortages(pod, candidate);
+}
+
+// The pods of lower priority that would have to go for this one; nothing: that would not do. Empty:
+// it has only to wait for those that are going already.
+std::optional<std::vector<const SchedulerPod*>> victims(const SchedulerPod& pod,
+                                                        Candidate candidate,
+                                                        const SchedulerObserved& o) {
+  if (!aversion(pod, *candidate.node).empty()) return std::nullopt;
+  std::vector<const SchedulerPod*> lower;
+  for (const auto* other : o.pods) {
+    if (other->over || other->node.view() != candidate.node->meta.name()) continue;
+    if (other->meta.is_being_deleted()) {
+      candidate.give_back(*other);
+    } else if (other->priority < pod.priority) {
+      lower.push_back(other);
+    }
+  }
+  // The least important first, of equals the youngest.
+  std::ranges::sort(lower, [](const SchedulerPod* a, const SchedulerPod* b) {
+    if (a->priority != b->priority) return a->priority < b->priority;
+    if (a->meta.created != b->meta.created) return a->meta.created > b->meta.created;
+    return b->meta.key < a->meta.key;
+  });
+  std::vector<const SchedulerPod*> chosen;
+  for (const auto* other : lower) {
+    if (shortages(pod, candidate).empty()) break;
+    candidate.give_back(*other);
+    chosen.push_back(other);
+  }
+  if (!shortages(pod, candidate).empty()) return std::nullopt;
+  // Those stay, the most important first, without whom there is room enough.
+  for (size_t i = chosen.size(); i-- > 0;) {
+    candidate.take(*chosen[i]);
+    if (shortages(pod, candidate).empty()) {
+      chosen.erase(chosen.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      candidate.give_back(*chosen[i]);
+    }
+  }
+  return chosen;
+}
+
+Plan preempt(const SchedulerPod& victim, const SchedulerPod& by, Time now) {
+  Plan plan;
+  plan.add(runtime::Patch{
+      .target = ref(victim),
+      .type = runtime::Patch::Type::kStrategic,
+      .body = JsonObject{{"status",
+                          JsonObject{
+                              {"conditions",
+                               JsonArray{JsonObject{
+                                   {"type", "DisruptionTarget"},
+                                   {"status", "True"},
+                                   {"reason", "PreemptionByScheduler"},
+                                   {"message", "preempting to accommodate a higher priority pod"},
+                                   {"lastTransitionTime", format_time(now)}}}}}}},
+      .subresource = "status"});
+  plan.then();
+  plan.add(runtime::Delete{ref(victim)});
+  plan.emit(ref(victim), Event::Type::kNormal, "Preempted",
+            fmt::format("Preempted by pod {} on node {}", by.meta.uid.text(), victim.node.view()),
+            "Preempting");
+  return plan;
+}
+
+// Makes room for a pod where the fewest have to go for it, and keeps it.
+Plan make_room(const SchedulerPod& pod, std::vector<Candidate>& candidates,
+               const SchedulerObserved& o, Time now) {
+  Plan plan;
+  if (!pod.preempts) return plan;
+  Candidate* best = nullptr;
+  std::vector<const SchedulerPod*> fewest;
+  for (auto& candidate : candidates) {
+    auto found = victims(pod, candidate, o);
+    if (!found || (best != nullptr && found->size() >= fewest.size())) continue;
+    best = &candidate;
+    fewest = std::move(*found);
+  }
+  if (best == nullptr) return plan;
+  for (const auto* victim : fewest) plan.add(preempt(*victim, pod, now));
+  best->take(pod);
+  return plan;
+}
+
+// Why its claims keep it from every node; empty: they do not.
+std::string claim_obstacle(const SchedulerPod& pod, const SchedulerObserved& o) {
+  for (const auto& name : pod.claims) {
+    const auto found = o.claims.find({pod.meta.key.ns, name});
+    if (found == o.claims.end()) return fmt::format("persistentvolumeclaim \"{}\" not found", name);
+    if (found->second == ClaimState::kGoing) {
+      return fmt::format("persistentvolumeclaim \"{}\" is being deleted", name);
+    }
+    if (found->second == ClaimState::kUnbound) {
+      return "pod has unbound immediate PersistentVolumeClaims";
+    }
+  }
+  return "";
 }
 
 std::string refusal(size_t nodes, const std::map<std::string, int>& reasons) {
@@ -83,8 +197,7 @@ std::string refusal(size_t nodes, const std::map<std::string, int>& reasons) {
 }
 
 void bind(Plan& plan, const SchedulerPod& pod, Candidate& candidate) {
-  --candidate.pods_left;
-  for (const auto& [name, amount] : pod.requests) candidate.free[name] -= amount;
+  candidate.take(pod);
   plan.add(runtime::Create{
       &kBinding, JsonObject{{"apiVersion", "v1"},
                             {"kind", "Binding"},
@@ -131,6 +244,10 @@ Plan plan(const SchedulerObserved& o, Time now) {
   Plan plan;
   auto candidates = candidates_of(o);
   for (const auto* pod : waiting) {
+    if (const auto why = claim_obstacle(*pod, o); !why.empty()) {
+      refuse(plan, *pod, fmt::format("0/{} nodes are available: {}.", o.nodes.size(), why), now);
+      continue;
+    }
     std::map<std::string, int> reasons;
     Candidate* chosen = nullptr;
     for (auto& candidate : candidates) {
@@ -144,6 +261,7 @@ Plan plan(const SchedulerObserved& o, Time now) {
       bind(plan, *pod, *chosen);
     } else {
       refuse(plan, *pod, refusal(o.nodes.size(), reasons), now);
+      plan.add(make_room(*pod, candidates, o, now));
     }
   }
   return plan;

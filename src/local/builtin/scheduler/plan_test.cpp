@@ -31,11 +31,16 @@ std::string node(std::string_view name, std::string_view allocatable,
                      name, labels, spec, allocatable);
 }
 
+std::string going(std::string pod) {
+  return pod.replace(pod.find(R"("uid")"), 0, R"("deletionTimestamp":"2026-01-01T00:09:00Z",)");
+}
+
 struct Case {
   std::string name;
   std::vector<std::string> nodes;
   std::vector<std::string> pods;
-  std::vector<std::string> answer;  // "a → n1", or "b: message"
+  std::vector<std::string> answer;  // "a → n1", "b: message", "disrupt c", "delete c"
+  std::map<std::string, ClaimState> claims = {};
 };
 
 class SchedulerPlan : public testing::TestWithParam<Case> {};
@@ -52,6 +57,9 @@ TEST_P(SchedulerPlan, Answers) {
     pods.push_back(decode_scheduler_pod(json(text)).value());
     observed.pods.push_back(&pods.back());
   }
+  for (const auto& [name, state] : GetParam().claims) {
+    observed.claims[{Interned("ns"), name}] = state;
+  }
   const auto p = plan(observed, kNow);
   std::vector<std::string> answer;
   for (const auto& stage : p.stages) {
@@ -59,9 +67,15 @@ TEST_P(SchedulerPlan, Answers) {
       if (const auto* create = std::get_if<runtime::Create>(&write)) {
         answer.push_back(fmt::format("{} → {}", string_or(at(create->object, "metadata", "name")),
                                      string_or(at(create->object, "target", "name"))));
+      } else if (const auto* gone = std::get_if<runtime::Delete>(&write)) {
+        answer.push_back("delete " + gone->target.key.name);
       } else {
         const auto& patch = std::get<runtime::Patch>(write);
         const auto& conditions = at(patch.body, "status", "conditions")->as_array();
+        if (string_or(find(conditions[0], "type")) == "DisruptionTarget") {
+          answer.push_back("disrupt " + patch.target.key.name);
+          continue;
+        }
         answer.push_back(fmt::format("{}: {}", patch.target.key.name,
                                      string_or(find(conditions[0], "message"))));
       }
@@ -70,12 +84,69 @@ TEST_P(SchedulerPlan, Answers) {
   EXPECT_EQ(answer, GetParam().answer);
 }
 
+const std::string kClaims =
+    R"(,"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}])";
 const std::string kTwoCpus = R"({"cpu":"2","memory":"8Gi"})";
 
 INSTANTIATE_TEST_SUITE_P(
     Table, SchedulerPlan,
     testing::Values(
         Case{"BindsWhatFits", {node("n", kTwoCpus)}, {pod("a", cpu("2"))}, {"a → n"}},
+        Case{"MakesRoomForTheMoreImportant",
+             {node("n", kTwoCpus)},
+             {pod("low", cpu("1", R"(,"nodeName":"n","priority":1)")),
+              pod("lower", cpu("1", R"(,"nodeName":"n","priority":0)")),
+              pod("high", cpu("1", R"(,"priority":9)"))},
+             {"high: 0/1 nodes are available: 1 Insufficient cpu.", "disrupt lower",
+              "delete lower"}},
+        Case{"OfEqualsTheYoungestGoes",
+             {node("n", kTwoCpus)},
+             {pod("a", cpu("1", R"(,"nodeName":"n")")), pod("b", cpu("1", R"(,"nodeName":"n")")),
+              pod("high", cpu("1", R"(,"priority":9)"))},
+             {"high: 0/1 nodes are available: 1 Insufficient cpu.", "disrupt b", "delete b"}},
+        Case{"NobodyGoesInVain",
+             {node("n", kTwoCpus)},
+             {pod("a", cpu("1", R"(,"nodeName":"n")")),
+              pod("b", cpu("1", R"(,"nodeName":"n","priority":9)")),
+              pod("high", cpu("2", R"(,"priority":9)"))},
+             {"high: 0/1 nodes are available: 1 Insufficient cpu."}},
+        Case{"NobodyGoesWhoDoesNotHelp",
+             {node("n", kTwoCpus)},
+             {pod("small", cpu("0", R"(,"nodeName":"n","priority":0)")),
+              pod("big", cpu("2", R"(,"nodeName":"n","priority":1)")),
+              pod("high", cpu("2", R"(,"priority":9)"))},
+             {"high: 0/1 nodes are available: 1 Insufficient cpu.", "disrupt big", "delete big"}},
+        Case{"SomePreemptNobody",
+             {node("n", kTwoCpus)},
+             {pod("a", cpu("2", R"(,"nodeName":"n")")),
+              pod("high", cpu("2", R"(,"priority":9,"preemptionPolicy":"Never")"))},
+             {"high: 0/1 nodes are available: 1 Insufficient cpu."}},
+        Case{"WhatIsBeingFreedIsKept",
+             {node("n", kTwoCpus)},
+             {going(pod("gone-soon", cpu("1", R"(,"nodeName":"n")"))),
+              pod("high", cpu("2", R"(,"priority":9)")), pod("low", cpu("1", R"(,"priority":1)"))},
+             {"high: 0/1 nodes are available: 1 Insufficient cpu.",
+              "low: 0/1 nodes are available: 1 Insufficient cpu."}},
+        Case{"WaitsForItsClaim",
+             {node("n", kTwoCpus)},
+             {pod("a", cpu("1", kClaims)), pod("b", cpu("1", kClaims)), pod("c", cpu("1"))},
+             {"a: 0/1 nodes are available: persistentvolumeclaim \"data\" not found.",
+              "b: 0/1 nodes are available: persistentvolumeclaim \"data\" not found.", "c → n"}},
+        Case{"OfAnUnboundClaimItSaysSo",
+             {node("n", kTwoCpus)},
+             {pod("a", cpu("1", kClaims))},
+             {"a: 0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."},
+             {{"data", ClaimState::kUnbound}}},
+        Case{"OfAGoingClaimToo",
+             {node("n", kTwoCpus)},
+             {pod("a", cpu("1", kClaims))},
+             {"a: 0/1 nodes are available: persistentvolumeclaim \"data\" is being deleted."},
+             {{"data", ClaimState::kGoing}}},
+        Case{"WithABoundClaimItRuns",
+             {node("n", kTwoCpus)},
+             {pod("a", cpu("1", kClaims))},
+             {"a → n"},
+             {{"data", ClaimState::kBound}}},
         Case{"CountsWhatItBindsItself",
              {node("n", kTwoCpus)},
              {pod("a", cpu("1500m")), pod("b", cpu("1"))},

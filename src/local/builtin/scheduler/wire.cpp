@@ -1,6 +1,7 @@
 #include <map>
 #include <memory>
 
+#include "local/builtin/claims/plan.h"
 #include "local/builtin/scheduler/plan.h"
 #include "local/builtin/wiring.h"
 
@@ -55,9 +56,9 @@ class Assumed {
 
 }  // namespace
 
-void add_scheduler(Manager& manager) {
+void add_scheduler(Manager& manager, runtime::Informer<Claim>& claims,
+                   runtime::Informer<SchedulerPod>& pods) {
   auto& nodes = manager.add_informer<SchedulerNode>({.kind = kinds::kNode}, decode_scheduler_node);
-  auto& pods = manager.add_informer<SchedulerPod>({.kind = kinds::kPod}, decode_scheduler_pod);
   const auto assumed = std::make_shared<Assumed>();
   auto plan = [&, assumed](const kube::Key&, Time now,
                            const runtime::Refusal*) -> std::optional<Plan> {
@@ -66,6 +67,11 @@ void add_scheduler(Manager& manager) {
     SchedulerObserved observed;
     for (const auto& node : all_nodes) observed.nodes.push_back(node.get());
     for (const auto& pod : all_pods) observed.pods.push_back(pod.get());
+    for (const auto& claim : claims.cache().all()) {
+      observed.claims[claim->meta.key] = claim->meta.is_being_deleted() ? ClaimState::kGoing
+                                         : claim->is_bound()            ? ClaimState::kBound
+                                                                        : ClaimState::kUnbound;
+    }
     Plan plan = local::plan(observed, now);
     assumed->remember(plan, now);
     return plan;
@@ -76,6 +82,8 @@ void add_scheduler(Manager& manager) {
   const kube::Key cluster{Interned(), "cluster"};
   manager.watch_mapped<SchedulerNode>(
       nodes, controller, [cluster](const SchedulerNode&) { return std::vector{cluster}; });
+  manager.watch_mapped<Claim>(claims, controller,
+                              [cluster](const Claim&) { return std::vector{cluster}; });
   manager.watch_mapped<SchedulerPod>(
       pods, controller, [cluster](const SchedulerPod&) { return std::vector{cluster}; });
 }
