@@ -39,7 +39,7 @@ def test_ray_clusters_side_by_side(cluster, python):
     for group in groups:
         start(cluster, group, python)
     for group in groups:
-        head = cluster.ends(f"{group}-head", timeout=180)
+        head = cluster.ends(f"{group}-head", timeout=600 if SOAK else 180)
         said = cluster.output(f"{group}-head")
         hosts = [f"{group}-head", *(f"{group}-worker-{i}" for i in range(WORKERS))]
         assert head["status"]["phase"] == "Succeeded" and f"ray: {' '.join(hosts)}" in said, said

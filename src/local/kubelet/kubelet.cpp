@@ -49,6 +49,7 @@ struct Kubelet::Impl final : kubelet::PodDirectory {
   std::unique_ptr<runtime::Informer<api::Service>> services;
   std::vector<Spawned> background;  // informers, heartbeat, names
   std::unique_ptr<dns::Server> dns;
+  std::optional<std::pair<Fd, Fd>> dns_sockets;  // until names are known
   std::unique_ptr<kubelet::ServiceProxy> proxy;
   kubelet::Outbound outbound;
   kubelet::Gpus gpus;
@@ -232,7 +233,7 @@ Task<> Kubelet::Impl::serve_names() {
   const auto resolv = read_file("/etc/resolv.conf");
   dns = std::make_unique<dns::Server>(dns::Server::Options{
       .executor = options.executor, .upstreams = dns::parse_upstreams(resolv ? *resolv : "")});
-  dns->serve(std::move(sockets->first), std::move(sockets->second));
+  dns_sockets = std::move(*sockets);
   proxy = std::make_unique<kubelet::ServiceProxy>(options.executor, *runner);
   if (!network->no_way_out().empty()) co_return;
   if (auto served = co_await outbound.serve(*network); !served) {
@@ -247,11 +248,16 @@ void Kubelet::Impl::names_changed() {
 
 Task<> Kubelet::Impl::keep_names() {
   for (;;) {
-    while (!are_names_old) co_await renamed.wait();
+    while (!are_names_old || !informer->synced()) co_await renamed.wait();
     are_names_old = false;
     const auto all_services = services->cache().all();
     const auto all_pods = informer->cache().all();
     if (dns) dns->set_table(kubelet::names_of(all_services, all_pods));
+    // Not before: of pods that went on without us, none must hear that a name does not exist.
+    if (dns_sockets) {
+      dns->serve(std::move(dns_sockets->first), std::move(dns_sockets->second));
+      dns_sockets.reset();
+    }
     if (proxy) {
       co_await proxy->set(kubelet::routes_of(all_services, all_pods, options.api_port));
     }
@@ -291,7 +297,10 @@ void Kubelet::Impl::follow() {
   services->on_synced([this] {
     if (!is_stopping) background.push_back(spawn(options.executor, informer->run()));
   });
-  informer->on_synced([this] { changed.notify_all(); });
+  informer->on_synced([this] {
+    changed.notify_all();
+    names_changed();
+  });
   background.push_back(spawn(options.executor, services->run()));
   background.push_back(spawn(options.executor, keep_names()));
   background.push_back(spawn(options.executor, heartbeat()));
