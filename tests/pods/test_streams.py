@@ -207,4 +207,4 @@ def test_logs_follow_to_the_end_of_an_attempt(cluster, name):
 
 def test_lines_without_end_and_binary(cluster, name):
     out = cluster.run(pod(name, "/usr/bin/python3 -c 'import sys; sys.stdout.write(\"y\" * 100000 + \"\\n\" + \"no newline\")'"))
-    assert out == "y" * 100000 + "\n" + "no newline\n"  # as containerd has it: an end is the end of a line
+    assert out == "y" * 100000 + "\n" + "no newline"

@@ -25,7 +25,7 @@ TEST_F(NodeTest, ALongLineIsCutAndMarkedAsGoingOn) {
   EXPECT_EQ(text_of(lines[0]), "P " + std::string(16384, 'x'));
   EXPECT_EQ(text_of(lines[1]), "P " + std::string(16384, 'x'));
   EXPECT_EQ(text_of(lines[2]), "F " + std::string(40000 - 2 * 16384, 'x'));
-  EXPECT_EQ(text_of(lines[3]), "F no newline");
+  EXPECT_EQ(text_of(lines[3]), "P no newline");
 }
 
 TEST_F(NodeTest, LogsAreRotatedAndNoLineIsLostInBetween) {

@@ -122,7 +122,7 @@ void LogStream::add(const char* bytes, size_t count) {
 }
 
 void LogStream::end() {
-  if (used_ != 0) file_.add_line(name_, true, line_, used_);
+  if (used_ != 0) file_.add_line(name_, false, line_, used_);  // as containerd has it
   free(line_);
   line_ = nullptr;
   used_ = 0;

@@ -1,7 +1,7 @@
 // A container's log in the line format that the kubelet, and so every log collector, knows:
 //   2026-11-15T08:26:26.123456789Z stdout F text
-// P instead of F: the line goes on in the next one. Rotated by size: 0.log, 0.log.1 (newer),
-// 0.log.2 …
+// P instead of F: the line goes on in the next one, or has no end. Rotated by size: 0.log, 0.log.1
+// (newer), 0.log.2 …
 #pragma once
 
 #include <cstddef>
