@@ -203,7 +203,9 @@ def test_proxy_to_a_pod_and_a_service(cluster, name):
     assert (status, refusal["reason"]) == (503, "ServiceUnavailable")
     assert refusal["message"].startswith("error trying to reach service: ")
     status, refusal = cluster.request("GET", f"{ours}/services/{name}:81/proxy/")
-    assert refusal["message"] == f'no service port "81" found for service "{name}"'
+    assert refusal["message"] == f'no service port 81 found for service "{name}"'
+    status, refusal = cluster.request("GET", f"{ours}/services/{name}:http/proxy/")
+    assert refusal["message"].startswith("no endpoints available for service ")
     assert cluster.request("GET", f"{ours}/pods/nobody:80/proxy/")[0] == 404
     raw = cluster.kubectl("get", "--raw", f"{ours}/services/http:{name}:80/proxy/index.html")
     assert raw.stdout == "hello\n", raw.stderr

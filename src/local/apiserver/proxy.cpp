@@ -76,7 +76,8 @@ Answer<PodPort> find_pod(Api& api, const Call& call, const ProxyTarget& target) 
   return found;
 }
 
-// The name of the service's port that was asked for by name or number; ports may have none.
+// The name of the service's port that was asked for by name or number; ports may have none. A name
+// that no port has is taken as it is: then there is no endpoint for it.
 std::optional<std::string> port_name(const Json& service, const std::string& asked) {
   const JsonArray& ports = elements(at(service, "spec", "ports"));
   for (const Json& port : ports) {
@@ -86,7 +87,8 @@ std::optional<std::string> port_name(const Json& service, const std::string& ask
                            : name == asked || port_of(find(port, "port")) == port_of(asked);
     if (is_it) return name;
   }
-  return std::nullopt;
+  if (port_of(asked) != 0) return std::nullopt;
+  return asked;
 }
 
 Answer<PodPort> find_endpoint(Api& api, const Call& call, const ProxyTarget& target) {
@@ -94,8 +96,8 @@ Answer<PodPort> find_endpoint(Api& api, const Call& call, const ProxyTarget& tar
   if (!service) return Refusal(service.error());
   const auto name = port_name(*service, target.port);
   if (!name) {
-    return Refusal(unavailable(fmt::format("no service port {} found for service {}",
-                                           quoted(target.port), quoted(target.name))));
+    return Refusal(unavailable(
+        fmt::format("no service port {} found for service {}", target.port, quoted(target.name))));
   }
   const auto endpoints = stored_object(api, call, "endpoints", target.name);
   std::vector<PodPort> found;
