@@ -10,14 +10,14 @@ from kube.needs import build_or_skip
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "only(parameter): of the places a test could run, this one; "
+    config.addinivalue_line("markers", "only(parameter, ...): of the places a test could run, these; "
                                        "in the others there is nothing it could show")
 
 
 def pytest_collection_modifyitems(config, items):
     def fits(item):
         marker = item.get_closest_marker("only")
-        return marker is None or marker.args[0] in item.callspec.params.values()
+        return marker is None or not set(marker.args).isdisjoint(item.callspec.params.values())
     config.hook.pytest_deselected(items=[item for item in items if not fits(item)])
     items[:] = [item for item in items if fits(item)]
 

@@ -76,6 +76,7 @@ class RealNodes(ControlPlane):
                 self._start_node(index, name)
             for name in self.nodes:
                 self._wait(f"node {name}", lambda: self._has_node(name))
+            self.wait_for_account("default")
         except BaseException:
             self.stop()
             raise
@@ -84,6 +85,11 @@ class RealNodes(ControlPlane):
     @property
     def nodes(self):
         return [f"node-{index}" for index in range(1, self._count + 1)]
+
+    def wait_for_account(self, namespace):
+        """Until a namespace has its service account, no pod can be made in it."""
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
+        self._wait(f"the account of {namespace}", lambda: self._exists(path))
 
     def stop(self):
         if not self._place:

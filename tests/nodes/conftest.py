@@ -61,5 +61,6 @@ def place(real_nodes):
     """The name of a fresh namespace on the real nodes, deleted (without waiting) after the test."""
     _, created = real_nodes.request("POST", "/api/v1/namespaces", {"metadata": {"generateName": "test-"}})
     name = created["metadata"]["name"]
+    real_nodes.wait_for_account(name)
     yield name
     real_nodes.request("DELETE", f"/api/v1/namespaces/{name}")

@@ -24,12 +24,101 @@ SOAK = bool(os.environ.get("GRAPNEL_SOAK"))  # longer, as `make soak` has it
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 
-class Cluster:
+class Api:
+    """What can be asked of any cluster that has `request`, `kubectl_command`, `log` and `check`."""
+
+    def create(self, *objects, ns="default"):
+        for thing in objects:
+            status, answer = self.request("POST", collection(thing, ns), thing)
+            assert status == 201, answer
+        return answer
+
+    def get(self, kind, name, ns="default"):
+        status, answer = self.request("GET", f"{collection({'kind': kind}, ns)}/{name}")
+        return answer if status == 200 else None
+
+    def pods(self, ns="default"):
+        status, answer = self.request("GET", f"/api/v1/namespaces/{ns}/pods")
+        assert status == 200, answer
+        return answer["items"]
+
+    def patch(self, kind, name, change, ns="default"):
+        status, answer = self.request("PATCH", f"{collection({'kind': kind}, ns)}/{name}", change,
+                                      "application/merge-patch+json")
+        assert status == 200, answer
+
+    def delete(self, kind, name, ns="default", **options):
+        status, answer = self.request("DELETE", f"{collection({'kind': kind}, ns)}/{name}", options or None)
+        assert status in (200, 202), answer
+
+    def events(self, name, ns="default"):
+        _, answer = self.request("GET", f"/api/v1/namespaces/{ns}/events")
+        return [e for e in answer["items"]
+                if (e.get("involvedObject") or e.get("regarding") or {}).get("name") == name]
+
+    def wait(self, condition, what, timeout=30):
+        """What `condition` gives, once it is true."""
+        deadline = time.monotonic() + timeout
+        while not (found := condition()):
+            assert time.monotonic() < deadline, f"{what}: not within {timeout} s\n{self.log()[-3000:]}"
+            self.check()
+            time.sleep(0.05)
+        return found
+
+    def wait_for_pod(self, name, condition, what, ns="default", timeout=30):
+        last = None
+
+        def look():
+            nonlocal last
+            last = self.get("Pod", name, ns)
+            return last if last and condition(last) else None
+
+        try:
+            return self.wait(look, f"pod {name} {what}", timeout)
+        except AssertionError as failure:
+            raise AssertionError(f"{failure}\n{json.dumps((last or {}).get('status'), indent=1)}") from None
+
+    def phase(self, name, *phases, ns="default", timeout=30):
+        return self.wait_for_pod(name, lambda p: p["status"].get("phase") in phases, f"is {phases}", ns, timeout)
+
+    def ready(self, name, ns="default", timeout=30):
+        return self.wait_for_pod(name, is_ready, "is ready", ns, timeout)
+
+    def ends(self, name, ns="default", timeout=30):
+        """The Pod, once it has succeeded or failed."""
+        return self.phase(name, "Succeeded", "Failed", ns=ns, timeout=timeout)
+
+    def gone(self, name, ns="default", timeout=40):
+        self.wait(lambda: self.get("Pod", name, ns) is None, f"pod {name} is gone", timeout)
+
+    def output(self, name, container="main", ns="default", **options):
+        query = urllib.parse.urlencode({"container": container, **options})
+        status, text = self.request("GET", f"/api/v1/namespaces/{ns}/pods/{name}/log?{query}", as_text=True)
+        assert status == 200, text
+        return text
+
+    def run(self, thing, timeout=30):
+        """Creates a pod, and gives what it printed when it has ended well."""
+        self.create(thing)
+        name = thing["metadata"]["name"]
+        ended = self.ends(name, timeout=timeout)
+        output = self.output(name)
+        assert ended["status"]["phase"] == "Succeeded", f"{output}\n{json.dumps(ended['status'], indent=1)}"
+        return output
+
+    def kubectl(self, *arguments, timeout=60, **options):
+        options = {"capture_output": True, "text": True, **options}
+        return subprocess.run(self.kubectl_command(*arguments), timeout=timeout, **options)
+
+
+class Cluster(Api):
     """`grapnel up`, with a state directory that goes with it.
 
     user: None for whoever runs the tests, else the number of the user that grapnel runs as.
     prefix: a command that grapnel and kubectl are run by.
     """
+
+    node = "laptop"
 
     def __init__(self, *, user=None, options=(), environment=None, prefix=()):
         self.user = user
@@ -115,6 +204,9 @@ class Cluster:
     def log(self):
         return "".join(path.read_text(errors="replace") for path in self.logs if path.exists())
 
+    def check(self):
+        assert self.process.poll() is None, self.log()[-5000:]
+
     # The API.
 
     def request(self, method, path, body=None, content_type="application/json", as_text=False):
@@ -134,94 +226,11 @@ class Cluster:
         except ValueError:
             return answer.status, text
 
-    def create(self, *objects, ns="default"):
-        for thing in objects:
-            status, answer = self.request("POST", collection(thing, ns), thing)
-            assert status == 201, answer
-        return answer
-
-    def get(self, kind, name, ns="default"):
-        status, answer = self.request("GET", f"{collection({'kind': kind}, ns)}/{name}")
-        return answer if status == 200 else None
-
-    def pods(self, ns="default"):
-        status, answer = self.request("GET", f"/api/v1/namespaces/{ns}/pods")
-        assert status == 200, answer
-        return answer["items"]
-
-    def patch(self, kind, name, change, ns="default"):
-        status, answer = self.request("PATCH", f"{collection({'kind': kind}, ns)}/{name}", change,
-                                      "application/merge-patch+json")
-        assert status == 200, answer
-
-    def delete(self, kind, name, ns="default", **options):
-        status, answer = self.request("DELETE", f"{collection({'kind': kind}, ns)}/{name}", options or None)
-        assert status in (200, 202), answer
-
-    def events(self, name, ns="default"):
-        _, answer = self.request("GET", f"/api/v1/namespaces/{ns}/events")
-        return [e for e in answer["items"]
-                if (e.get("involvedObject") or e.get("regarding") or {}).get("name") == name]
-
-    def wait(self, condition, what, timeout=30):
-        """What `condition` gives, once it is true."""
-        deadline = time.monotonic() + timeout
-        while not (found := condition()):
-            assert time.monotonic() < deadline, f"{what}: not within {timeout} s\n{self.log()[-3000:]}"
-            assert self.process.poll() is None, self.log()[-5000:]
-            time.sleep(0.05)
-        return found
-
-    def wait_for_pod(self, name, condition, what, ns="default", timeout=30):
-        last = None
-
-        def look():
-            nonlocal last
-            last = self.get("Pod", name, ns)
-            return last if last and condition(last) else None
-
-        try:
-            return self.wait(look, f"pod {name} {what}", timeout)
-        except AssertionError as failure:
-            raise AssertionError(f"{failure}\n{json.dumps((last or {}).get('status'), indent=1)}") from None
-
-    def phase(self, name, *phases, ns="default", timeout=30):
-        return self.wait_for_pod(name, lambda p: p["status"].get("phase") in phases, f"is {phases}", ns, timeout)
-
-    def ready(self, name, ns="default", timeout=30):
-        return self.wait_for_pod(name, is_ready, "is ready", ns, timeout)
-
-    def ends(self, name, ns="default", timeout=30):
-        """The Pod, once it has succeeded or failed."""
-        return self.phase(name, "Succeeded", "Failed", ns=ns, timeout=timeout)
-
-    def gone(self, name, ns="default", timeout=40):
-        self.wait(lambda: self.get("Pod", name, ns) is None, f"pod {name} is gone", timeout)
-
-    def output(self, name, container="main", ns="default", **options):
-        query = urllib.parse.urlencode({"container": container, **options})
-        status, text = self.request("GET", f"/api/v1/namespaces/{ns}/pods/{name}/log?{query}", as_text=True)
-        assert status == 200, text
-        return text
-
-    def run(self, thing, timeout=30):
-        """Creates a pod, and gives what it printed when it has ended well."""
-        self.create(thing)
-        name = thing["metadata"]["name"]
-        ended = self.ends(name, timeout=timeout)
-        output = self.output(name)
-        assert ended["status"]["phase"] == "Succeeded", f"{output}\n{json.dumps(ended['status'], indent=1)}"
-        return output
-
     # kubectl.
 
     def kubectl_command(self, *arguments):
         return [*self.prefix, Programs().path("kubectl"), "--kubeconfig", str(self.kubeconfig),
                 "--cache-dir", str(self.state / "kubectl-cache"), *map(str, arguments)]
-
-    def kubectl(self, *arguments, timeout=60, **options):
-        options = {"capture_output": True, "text": True, **options}
-        return subprocess.run(self.kubectl_command(*arguments), timeout=timeout, **options)
 
 
 def collection(thing, ns):

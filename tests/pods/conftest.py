@@ -3,8 +3,10 @@ import os
 import pytest
 
 from kube.needs import build_or_skip
+from kube.nodes import RealNodes
 
-from .cluster import NOBODY, Cluster
+from .cluster import NOBODY, SOAK, Cluster
+from .kubelet import Kubelet
 
 
 @pytest.fixture(scope="session")
@@ -22,9 +24,14 @@ def cluster_of(who, **options):
     return cluster
 
 
-@pytest.fixture(scope="session", params=["root", "user"])
+@pytest.fixture(scope="session", params=["root", "user"] + ["kubelet"] * SOAK)
 def cluster(request, kubectl_program):
-    """One for all suites of pods."""
+    """One for all suites of pods; in `make soak` a real Kubernetes too."""
+    if request.param == "kubelet":
+        build_or_skip("node")
+        with RealNodes(1) as nodes:
+            yield Kubelet(nodes)
+        return
     with cluster_of(request.param) as running:
         yield running
 

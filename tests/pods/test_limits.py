@@ -6,13 +6,13 @@ from .cluster import container_status, pod
 
 
 def limited(cluster, what):
-    node = cluster.get("Node", "laptop")
+    node = cluster.get("Node", cluster.node)
     said = next(c["message"] for c in node["status"]["conditions"] if c["type"] == "Ready")
     if f"limits on {what} are not enforced" in said:
         pytest.skip(f"the node says that limits on {what} are not enforced")
 
 
-@pytest.mark.only("root")
+@pytest.mark.only("root", "kubelet")
 def test_too_much_memory_ends_as_oom_killed(cluster, name):
     limited(cluster, "memory")
     cluster.create(pod(name, "exec /usr/bin/python3 -c 'x = bytearray(300 << 20)'", resources={"limits": {"memory": "64Mi"}}))
@@ -31,7 +31,7 @@ def test_a_fork_bomb_is_held(cluster, name):
     cluster.gone(name, timeout=60)
 
 
-@pytest.mark.only("root")
+@pytest.mark.only("root", "kubelet")
 def test_cpu_is_held(cluster, name):
     limited(cluster, "cpu")
     out = cluster.run(pod(name, """/usr/bin/python3 -c '
@@ -42,8 +42,9 @@ print(time.process_time())'""", resources={"limits": {"cpu": "200m"}}))
     assert float(out) < 0.8
 
 
+@pytest.mark.only("root", "user")
 def test_what_is_not_enforced_is_said(cluster):
-    node = cluster.get("Node", "laptop")
+    node = cluster.get("Node", cluster.node)
     ready = next(c for c in node["status"]["conditions"] if c["type"] == "Ready")
     assert ready["status"] == "True"
     if cluster.is_root:

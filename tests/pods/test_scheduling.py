@@ -1,5 +1,7 @@
 """Who runs, and who waits with which words."""
 
+import pytest
+
 from .cluster import Cluster, pod
 
 
@@ -37,11 +39,11 @@ def test_what_does_not_fit_waits_and_says_why(cluster, name):
 
 
 def test_a_selector_that_matches(cluster, name):
-    cluster.run(pod(name, "true", spec={"nodeSelector": {"kubernetes.io/hostname": "laptop", "kubernetes.io/os": "linux"}}))
+    cluster.run(pod(name, "true", spec={"nodeSelector": {"kubernetes.io/hostname": cluster.node, "kubernetes.io/os": "linux"}}))
 
 
 def test_room_that_is_given_back_is_used(cluster, name):
-    cpus = int(cluster.get("Node", "laptop")["status"]["allocatable"]["cpu"])
+    cpus = int(cluster.get("Node", cluster.node)["status"]["allocatable"]["cpu"])
     cluster.create(pod(f"{name}-first", "sleep 1000", **asks(cpu=str(cpus))))
     cluster.phase(f"{name}-first", "Running")
     cluster.create(pod(f"{name}-second", "true", **asks(cpu=str(cpus))))
@@ -50,8 +52,9 @@ def test_room_that_is_given_back_is_used(cluster, name):
     cluster.ends(f"{name}-second")
 
 
+@pytest.mark.only("root", "user")  # Kubernetes would take the room from who is less important
 def test_the_important_go_first(cluster, name):
-    cpus = cluster.get("Node", "laptop")["status"]["allocatable"]["cpu"]
+    cpus = cluster.get("Node", cluster.node)["status"]["allocatable"]["cpu"]
     cluster.create(pod(f"{name}-holder", "sleep 1000", **asks(cpu=cpus)))
     cluster.phase(f"{name}-holder", "Running")
     cluster.create(pod(f"{name}-low", "date +%s%N", **asks(cpu=cpus)))
