@@ -462,6 +462,7 @@ TEST(Conditions, KeepTheTimeOfTheirTransition) {
   EXPECT_EQ(string_or(find(condition(status, "DisruptionTarget"), "reason")),
             "EvictionByEvictionAPI");
   EXPECT_EQ(string_or(find(condition(status, "PodScheduled"), "status")), "True");
+  EXPECT_EQ(string_or(find(elements(find(status, "conditions")).back(), "type")), "PodScheduled");
 }
 
 TEST(Conditions, SayWhoIsNotReady) {

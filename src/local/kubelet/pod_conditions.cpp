@@ -1,5 +1,7 @@
 #include "local/kubelet/pod_conditions.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 
 namespace grapnel::local::kubelet {
@@ -112,6 +114,11 @@ Json conditions_of(const Observed& o, const Progress& progress, std::string_view
   if (find_condition(conditions, "PodScheduled") == nullptr) {
     set(conditions, "PodScheduled", {}, now);
   }
+  // The scheduler wrote it first; a kubelet lists it last.
+  const auto scheduled = std::ranges::find_if(conditions, [](const Json& condition) {
+    return string_or(find(condition, "type")) == "PodScheduled";
+  });
+  std::rotate(scheduled, scheduled + 1, conditions.end());
   return conditions;
 }
 

@@ -110,7 +110,9 @@ States states_of(const Observed& o, const Progress& progress, const Container& c
   } else if (facts.trouble) {
     out.state = waiting(facts.trouble->reason, facts.trouble->message);
   } else if (o.trouble) {
-    out.state = waiting(o.trouble->reason, o.trouble->message);
+    const bool is_before_init =
+        !progress.is_initialized && o.trouble->reason == "ContainerCreating";
+    out.state = waiting(is_before_init ? "PodInitializing" : o.trouble->reason, o.trouble->message);
   } else if (!progress.is_initialized) {
     out.state = waiting("PodInitializing");
   } else {
@@ -128,7 +130,7 @@ Json container_status(const Observed& o, const Progress& progress, const Contain
                  {"image", string_or(find(*container.spec, "image"))},
                  {"imageID", ""},
                  {"ready", is_container_ready(container, facts)},
-                 {"started", runs && !is_step && facts.started},
+                 {"started", runs && (is_step || facts.started)},
                  {"restartCount", facts.now ? static_cast<int64_t>(facts.now->attempt) : 0},
                  {"state", std::move(states.state)},
                  {"lastState", std::move(states.last)}};
