@@ -137,7 +137,8 @@ TEST(Node, IsReadFromTheWhole) {
 TEST(Service, IsReadFromTheWhole) {
   const auto service = decode_service(json(R"({"metadata":{"name":"s","namespace":"n"},
       "spec":{"type":"NodePort","clusterIP":"10.1.1.1","publishNotReadyAddresses":true,
-        "selector":{"a":"b"},"ports":[{"name":"x","port":80,"targetPort":8080,"nodePort":30000},
+        "selector":{"a":"b"},"ports":[{"name":"x","port":80,"targetPort":8080,"nodePort":30000,
+                                       "protocol":"UDP"},
                                       {"port":81,"targetPort":"http"}]}})"));
   ASSERT_TRUE(service);
   EXPECT_EQ(service->type, Interned("NodePort"));
@@ -145,7 +146,7 @@ TEST(Service, IsReadFromTheWhole) {
   EXPECT_TRUE(service->publish_not_ready_addresses);
   EXPECT_EQ(service->selector.get("a"), "b");
   ASSERT_EQ(service->ports.size(), 2U);
-  EXPECT_EQ(service->ports[0], (ServicePort{Interned("x"), 80, 30000, "8080"}));
+  EXPECT_EQ(service->ports[0], (ServicePort{Interned("x"), 80, 30000, "8080", Interned("UDP")}));
   EXPECT_EQ(service->ports[1].target_port, "http");
 }
 

@@ -9,7 +9,8 @@ ServicePort decode_port(JsonView port) {
   ServicePort decoded{.name = interned_at(port, "name"),
                       .port = count_at(port, "port").value_or(0),
                       .node_port = count_at(port, "nodePort").value_or(0),
-                      .target_port = std::string(text_at(port, "targetPort"))};
+                      .target_port = std::string(text_at(port, "targetPort")),
+                      .protocol = interned_at(port, "protocol")};
   if (const auto number = count_at(port, "targetPort")) {
     decoded.target_port = std::to_string(*number);
   }

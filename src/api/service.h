@@ -15,6 +15,7 @@ struct ServicePort {
   int32_t port = 0;
   int32_t node_port = 0;    // 0: none
   std::string target_port;  // a number or a name
+  Interned protocol;        // empty: TCP
   bool operator==(const ServicePort&) const = default;
 };
 

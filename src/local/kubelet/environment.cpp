@@ -30,11 +30,12 @@ struct SourceKind {
   std::string_view reference;  // in valueFrom
   std::string_view from;       // in envFrom
   std::string_view words;
+  std::string_view kind;
   const Json* (Sources::*get)(std::string_view) const;
 };
 constexpr std::array<SourceKind, 2> kSourceKinds{{
-    {"configMapKeyRef", "configMapRef", "configmap", &Sources::config_map},
-    {"secretKeyRef", "secretRef", "secret", &Sources::secret},
+    {"configMapKeyRef", "configMapRef", "configmap", "ConfigMap", &Sources::config_map},
+    {"secretKeyRef", "secretRef", "secret", "Secret", &Sources::secret},
 }};
 
 // None: optional, and missing.
@@ -52,7 +53,7 @@ Result<std::optional<std::string>> key_of_source(const EnvironmentInput& in, con
   const auto found = contents.find(key);
   if (found != contents.end()) return std::optional(std::move(found->second));
   if (optional) return std::nullopt;
-  return fail(Reason::kNotFound, "couldn't find key {} in {} {}/{}", key, kind.words,
+  return fail(Reason::kNotFound, "couldn't find key {} in {} {}/{}", key, kind.kind,
               in.pod->meta.ns(), name);
 }
 
@@ -167,6 +168,7 @@ Result<ContainerEnvironment> environment_of(const EnvironmentInput& in) {
     if (sign != std::string::npos) set(out, variable.substr(0, sign), variable.substr(sign + 1));
   }
   set(out, "HOSTNAME", in.pod->hostname());
+  if (bool_or(find(*in.container.spec, "tty"))) set(out, "TERM", "xterm");
   for (const auto& [name, value] : in.services) set(out, name, value);
 
   // $(VAR) sees what the spec and the services set, not what the image does.

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/strings.h"
 #include "local/node/network.h"
 #include "local/node/sandbox.h"
 
@@ -42,13 +43,17 @@ void add(dns::Table& table, const std::string& name, const std::string& address)
   if (const auto number = parse_address(address)) table.add_address(name, *number);
 }
 
+std::string protocol_of(const api::ServicePort& port) {
+  return port.protocol.empty() ? "tcp" : to_lower(port.protocol.view());
+}
+
 void add_ports(dns::Table& table, const api::Service& service, const std::string& zone,
                const std::string& target, const Pod* pod) {
   for (const api::ServicePort& port : service.ports) {
     if (port.name.empty()) continue;
     const uint16_t number =
         pod == nullptr ? static_cast<uint16_t>(port.port) : target_port(port, *pod);
-    table.add_service(fmt::format("_{}._tcp.{}", port.name.view(), zone),
+    table.add_service(fmt::format("_{}._{}.{}", port.name.view(), protocol_of(port), zone),
                       {.port = number, .target = target});
   }
 }
@@ -135,17 +140,18 @@ std::vector<std::pair<std::string, std::string>> service_variables(
     if (!is_wanted || !has_own_address(*service) || service->ports.empty()) continue;
     const std::string name = shouted(service->meta.name());
     const std::string& ip = service->cluster_ip;
-    const auto first = service->ports.front().port;
+    const auto first = service->ports.front();
     out.emplace_back(name + "_SERVICE_HOST", ip);
-    out.emplace_back(name + "_SERVICE_PORT", std::to_string(first));
-    out.emplace_back(name + "_PORT", fmt::format("tcp://{}:{}", ip, first));
+    out.emplace_back(name + "_SERVICE_PORT", std::to_string(first.port));
+    out.emplace_back(name + "_PORT", fmt::format("{}://{}:{}", protocol_of(first), ip, first.port));
     for (const api::ServicePort& port : service->ports) {
       if (!port.name.empty()) {
         out.emplace_back(name + "_SERVICE_PORT_" + shouted(port.name), std::to_string(port.port));
       }
-      const std::string prefix = fmt::format("{}_PORT_{}_TCP", name, port.port);
-      out.emplace_back(prefix, fmt::format("tcp://{}:{}", ip, port.port));
-      out.emplace_back(prefix + "_PROTO", "tcp");
+      const std::string protocol = protocol_of(port);
+      const std::string prefix = fmt::format("{}_PORT_{}_{}", name, port.port, shouted(protocol));
+      out.emplace_back(prefix, fmt::format("{}://{}:{}", protocol, ip, port.port));
+      out.emplace_back(prefix + "_PROTO", protocol);
       out.emplace_back(prefix + "_PORT", std::to_string(port.port));
       out.emplace_back(prefix + "_ADDR", ip);
     }

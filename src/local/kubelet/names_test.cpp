@@ -106,6 +106,7 @@ TEST(ServiceVariables, TellOfServicesOfTheNamespace) {
   const auto web =
       service(R"({"clusterIP":"10.96.0.7","ports":[{"name":"http","port":80}]})", "my-web");
   const auto headless = service(R"({"clusterIP":"None","ports":[{"port":80}]})");
+  api::Service web_by_udp = *web;
   const auto variables = service_variables({web, headless}, pod_of("{}"));
   EXPECT_THAT(variables, testing::IsSupersetOf({std::pair<std::string, std::string>(
                                                     "MY_WEB_SERVICE_HOST", "10.96.0.7"),
@@ -115,6 +116,11 @@ TEST(ServiceVariables, TellOfServicesOfTheNamespace) {
                                                 {"MY_WEB_PORT_80_TCP_ADDR", "10.96.0.7"}}));
   EXPECT_EQ(variables.size(), 8U);
   EXPECT_TRUE(service_variables({web}, pod_of(R"({"enableServiceLinks":false})")).empty());
+  web_by_udp.ports[0].protocol = Interned("UDP");
+  EXPECT_THAT(service_variables({std::make_shared<const api::Service>(web_by_udp)}, pod_of("{}")),
+              testing::IsSupersetOf(
+                  {std::pair<std::string, std::string>("MY_WEB_PORT", "udp://10.96.0.7:80"),
+                   {"MY_WEB_PORT_80_UDP_PROTO", "udp"}}));
 }
 
 TEST(Probe, HasKubernetesDefaults) {
