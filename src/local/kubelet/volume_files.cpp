@@ -109,9 +109,19 @@ Result<> check_host_path(const Volume& volume) {
   return fail(Reason::kInvalid, "hostPath type check failed: {} is not a {}", path, type);
 }
 
+Result<> make_shared_directory(const Volume& volume) {
+  if (auto made = make_directory(volume.source, 0777); !made || !volume.group) return made;
+  if (chown(volume.source.c_str(), static_cast<uid_t>(-1), *volume.group) != 0 ||
+      chmod(volume.source.c_str(), 02777) != 0) {
+    return system_failure("giving away", volume.source);
+  }
+  return {};
+}
+
 Result<> make_volume(const Volume& volume) {
   switch (volume.kind) {
     case Volume::Kind::kDirectory:
+      return make_shared_directory(volume);
     case Volume::Kind::kMemory:
     case Volume::Kind::kShm:
       return make_directory(volume.source, 0777);

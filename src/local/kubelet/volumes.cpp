@@ -254,6 +254,10 @@ Result<std::vector<Volume>> plan_volumes(const VolumeInput& in) {
     if (!volume) {
       return volume_failure(string_or(find(spec, "name")), volume.error().message);
     }
+    const Json* group = at(in.pod->spec(), "securityContext", "fsGroup");
+    if (group != nullptr && in.node->can_change_user) {
+      volume->group = static_cast<uint32_t>(int_or(group));
+    }
     out.push_back(std::move(*volume));
   }
   if (!in.node->api_authority_pem.empty() && wants_api_access(*in.pod)) {

@@ -5,6 +5,8 @@
 // of old and new.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,8 @@ struct Volume {
   std::string source;  // on the host
   std::string host_type;
   std::vector<VolumeFile> files;
+  std::optional<uint32_t>
+      group;  // who may write in a directory of ours, with all that is made there
 };
 
 struct VolumeInput {

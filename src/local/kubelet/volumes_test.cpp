@@ -197,6 +197,14 @@ TEST_F(MakeVolumes, ExchangesFilesAsAWhole) {
   EXPECT_FALSE(std::filesystem::is_symlink(directory + "/v/x"));
 }
 
+TEST_F(MakeVolumes, GivesADirectoryToItsGroup) {
+  ASSERT_TRUE(make_volumes({{.name = "v", .source = directory + "/v", .group = getegid()}}));
+  struct stat info{};
+  ASSERT_EQ(stat((directory + "/v").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777U, 02777U);
+  EXPECT_EQ(info.st_gid, getegid());
+}
+
 TEST_F(MakeVolumes, ChecksHostPaths) {
   const auto check = [&](std::string path, std::string type) {
     return make_volumes(
