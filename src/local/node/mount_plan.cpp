@@ -23,6 +23,8 @@ using shim::MountKind;
 // Not the host's in any container.
 constexpr std::array<std::string_view, 6> kOwn = {"/proc", "/sys", "/dev",
                                                   "/tmp",  "/run", "/var/tmp"};
+// Of these, what an image would have as folders of its own.
+constexpr std::array<const char*, 3> kFreshDirectories = {"/tmp", "/var/tmp", "/run"};
 // File systems that hold files of the kind an image would.
 constexpr std::array<std::string_view, 20> kReal = {
     "ext2",     "ext3", "ext4",     "xfs",     "btrfs",    "zfs",  "bcachefs",
@@ -66,6 +68,11 @@ class Planner {
     if (container_.read_only_root) {
       for (const std::string& target : layered_) {
         step({.kind = MountKind::kReadOnly, .target = target});
+      }
+      for (const char* target : kFreshDirectories) {
+        const bool is_volume = std::ranges::any_of(
+            container_.mounts, [&](const Mount& m) { return m.path == target; });
+        if (!is_volume) step({.kind = MountKind::kReadOnly, .target = target});
       }
     }
     return std::move(plan_);

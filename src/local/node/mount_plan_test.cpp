@@ -125,7 +125,8 @@ TEST(MountPlan, AReadOnlyRootLeavesVolumesWritable) {
   const ContainerSpec container{.mounts = {{.source = "/v", .path = "/data"}},
                                 .read_only_root = true};
   const RootPlan made = plan(Isolation::kUser, host({}), container);
-  EXPECT_THAT(targets(made, MountKind::kReadOnly), ElementsAre("/", "/home", "/usr"));
+  EXPECT_THAT(targets(made, MountKind::kReadOnly),
+              ElementsAre("/", "/home", "/usr", "/tmp", "/var/tmp", "/run"));
 }
 
 TEST(MountPlan, EveryContainerHasItsOwnSystemDirectories) {
