@@ -131,6 +131,23 @@ void set_security(const ContainerInput& in, ContainerSpec& out) {
   }
 }
 
+Resolver resolver_of(const Pod& pod) {
+  Resolver out{.is_own = string_or(find(pod.spec(), "dnsPolicy")) == "None"};
+  const auto texts = [&](std::string_view field) {
+    std::vector<std::string> found;
+    for (const Json& text : elements(at(pod.spec(), "dnsConfig", field))) {
+      found.emplace_back(string_or(&text));
+    }
+    return found;
+  };
+  out.servers = texts("nameservers");
+  out.searches = texts("searches");
+  for (const Json& option : elements(at(pod.spec(), "dnsConfig", "options"))) {
+    out.options.emplace_back(string_or(find(option, "name")), string_or(find(option, "value")));
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<ContainerToRun> container_to_run(const ContainerInput& in) {
@@ -176,6 +193,8 @@ PodSpec pod_to_run(const Pod& pod, const NodeFacts& node) {
               .hostname = pod.hostname(),
               .subdomain = std::string(string_or(find(pod.spec(), "subdomain"))),
               .name_space = std::string(pod.meta.ns()),
+              .hostname_is_full = bool_or(find(pod.spec(), "setHostnameAsFQDN")),
+              .resolver = resolver_of(pod),
               .shm_bytes = shm_bytes(pod, node),
               .memory = memory_directories(pod, node),
               .host_network = bool_or(find(pod.spec(), "hostNetwork")),

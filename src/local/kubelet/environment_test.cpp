@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "local/kubelet/container_spec.h"
 #include "local/kubelet/pod_test.h"
+#include "local/node/sandbox.h"
 
 namespace grapnel::local::kubelet {
 namespace {
@@ -143,7 +144,7 @@ TEST(Environment, NamesWhatIsMissing) {
   EXPECT_EQ(why(R"({"configMapKeyRef":{"name":"none","key":"a"}})"),
             "configmap \"none\" not found");
   EXPECT_EQ(why(R"({"secretKeyRef":{"name":"password","key":"x"}})"),
-            "couldn't find key x in secret ns/password");
+            "couldn't find key x in Secret ns/password");
   EXPECT_EQ(why(R"({"fieldRef":{"fieldPath":"spec.nonsense"}})"),
             "unsupported fieldPath: spec.nonsense");
 }
@@ -207,6 +208,25 @@ TEST(PodToRun, HasItsNames) {
   EXPECT_EQ(spec.shm_bytes, 1UL << 30);
   ASSERT_EQ(spec.host_aliases.size(), 1U);
   EXPECT_THAT(spec.host_aliases[0].names, ElementsAre("a", "b"));
+}
+
+TEST(PodToRun, AsksForNamesAsItSays) {
+  const auto resolver = [](std::string_view spec) {
+    return resolv_conf(pod_to_run(pod_of(std::string(spec)), kNode), "10.96.0.10");
+  };
+  EXPECT_EQ(resolver("{}"),
+            "search ns.svc.cluster.local svc.cluster.local cluster.local\n"
+            "nameserver 10.96.0.10\noptions ndots:5\n");
+  EXPECT_EQ(resolver(R"({"dnsConfig":{"nameservers":["1.2.3.4"],
+                         "searches":["svc.cluster.local","more.example"],
+                         "options":[{"name":"ndots","value":"2"},{"name":"edns0"}]}})"),
+            "search ns.svc.cluster.local svc.cluster.local cluster.local more.example\n"
+            "nameserver 10.96.0.10\nnameserver 1.2.3.4\noptions edns0 ndots:2\n");
+  EXPECT_EQ(resolver(R"({"dnsPolicy":"None","dnsConfig":{"nameservers":["1.2.3.4"]}})"),
+            "nameserver 1.2.3.4\n");
+  const PodSpec full = pod_to_run(
+      pod_of(R"({"hostname":"me","subdomain":"group","setHostnameAsFQDN":true})"), kNode);
+  EXPECT_EQ(own_name(full), "me.group.ns.svc.cluster.local");
 }
 
 TEST(PodToRun, CutsALongName) {

@@ -105,7 +105,7 @@ Launch PodRunner::Impl::pod_launch(const PodSpec& pod, const std::string& addres
   Launch what{.program = shim, .role = "pod", .title = pod.id, .config = {}, .fds = {}};
   shim::Writer writer(what.config);
   writer.text(Field::kPodDirectory, directory_of(pod.id));
-  writer.text(Field::kHostname, pod.hostname);
+  writer.text(Field::kHostname, own_name(pod));
   writer.number(Field::kShmBytes, pod.shm_bytes);
   if (isolation == Isolation::kNone) return what;
   for (const MemoryDirectory& memory : pod.memory) {

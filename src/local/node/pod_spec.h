@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -66,13 +67,22 @@ struct MemoryDirectory {
   uint64_t bytes = 0;
 };
 
+// What a pod asks of its /etc/resolv.conf, beside what the cluster puts there.
+struct Resolver {
+  bool is_own = false;  // nothing of the cluster's
+  std::vector<std::string> servers;
+  std::vector<std::string> searches;
+  std::vector<std::pair<std::string, std::string>> options;  // a value may be empty
+};
+
 struct PodSpec {
   std::string id;  // names its directory: the uid
   std::string hostname;
   std::string subdomain;
   std::string name_space = "default";
   std::vector<HostAlias> host_aliases;
-  std::optional<std::string> resolv_conf;  // none: the cluster's own
+  bool hostname_is_full = false;  // the host calls itself by its full name
+  Resolver resolver;
   uint64_t shm_bytes = 64 * 1024 * 1024;
   std::vector<MemoryDirectory> memory;
   bool host_network = false;

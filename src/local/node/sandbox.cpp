@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 
 #include "base/files.h"
 #include "base/strings.h"
@@ -77,6 +79,7 @@ std::string full_name(const PodSpec& pod) {
 
 std::string hosts_file(const PodSpec& pod, std::string_view address) {
   std::string text =
+      "# Kubernetes-managed hosts file.\n"
       "127.0.0.1\tlocalhost\n"
       "::1\tlocalhost ip6-localhost ip6-loopback\n"
       "fe00::0\tip6-localnet\n"
@@ -86,16 +89,43 @@ std::string hosts_file(const PodSpec& pod, std::string_view address) {
   const std::string name = full_name(pod);
   text += name == pod.hostname ? fmt::format("{}\t{}\n", address, name)
                                : fmt::format("{}\t{}\t{}\n", address, name, pod.hostname);
+  if (!pod.host_aliases.empty()) text += "\n# Entries added by HostAliases.\n";
   for (const HostAlias& alias : pod.host_aliases) {
     text += fmt::format("{}\t{}\n", alias.address, join(alias.names, "\t"));
   }
   return text;
 }
 
+std::string own_name(const PodSpec& pod) {
+  return pod.hostname_is_full ? full_name(pod) : pod.hostname;
+}
+
 std::string resolv_conf(const PodSpec& pod, std::string_view dns_address) {
-  if (pod.resolv_conf) return *pod.resolv_conf;
-  return fmt::format("search {0}.svc.{1} svc.{1} {1}\nnameserver {2}\noptions ndots:5\n",
-                     pod.name_space, kClusterDomain, dns_address);
+  const Resolver& asked = pod.resolver;
+  std::vector<std::string> servers;
+  std::vector<std::string> searches;
+  std::map<std::string, std::string> options;
+  if (!asked.is_own) {
+    servers.emplace_back(dns_address);
+    searches = {fmt::format("{}.svc.{}", pod.name_space, kClusterDomain),
+                fmt::format("svc.{}", kClusterDomain), std::string(kClusterDomain)};
+    options["ndots"] = "5";
+  }
+  std::ranges::copy(asked.servers, std::back_inserter(servers));
+  for (const std::string& search : asked.searches) {
+    if (std::ranges::find(searches, search) == searches.end()) searches.push_back(search);
+  }
+  for (const auto& [name, value] : asked.options) options[name] = value;
+
+  std::string text;
+  if (!searches.empty()) text += fmt::format("search {}\n", join(searches, " "));
+  for (const std::string& server : servers) text += fmt::format("nameserver {}\n", server);
+  std::vector<std::string> words;
+  for (const auto& [name, value] : options) {
+    words.push_back(value.empty() ? name : fmt::format("{}:{}", name, value));
+  }
+  if (!words.empty()) text += fmt::format("options {}\n", join(words, " "));
+  return text;
 }
 
 Result<> make_directory(const std::string& path, unsigned mode) {
@@ -141,7 +171,7 @@ Result<> prepare_pod_directory(const std::string& directory, const PodSpec& pod,
   if (auto done = write_file(directory + "/hosts", hosts_file(pod, address), 0644); !done) {
     return done;
   }
-  if (auto done = write_file(directory + "/hostname", pod.hostname + "\n", 0644); !done) {
+  if (auto done = write_file(directory + "/hostname", own_name(pod) + "\n", 0644); !done) {
     return done;
   }
   return write_file(directory + "/resolv.conf", resolv_conf(pod, dns_address), 0644);

@@ -21,6 +21,7 @@ inline constexpr std::string_view kClusterDomain = "cluster.local";
 
 // "worker-0-0.exp-1.default.svc.cluster.local", or the bare host name where there is no subdomain.
 std::string full_name(const PodSpec& pod);
+std::string own_name(const PodSpec& pod);  // the host name, in full where the pod wants it so
 std::string hosts_file(const PodSpec& pod, std::string_view address);
 std::string resolv_conf(const PodSpec& pod, std::string_view dns_address);
 
