@@ -86,6 +86,11 @@ class RealNodes(ControlPlane):
     def nodes(self):
         return [f"node-{index}" for index in range(1, self._count + 1)]
 
+    @property
+    def dns(self):
+        """The address at which pods ask for names."""
+        return self._place.address(1)
+
     def wait_for_account(self, namespace):
         """Until a namespace has its service account, no pod can be made in it."""
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
@@ -144,7 +149,7 @@ class RealNodes(ControlPlane):
     def _start_dns(self):
         hosts = self._place.folder / "names"
         dnsmasq = Component("dnsmasq", [*self._machines[0].enter, shutil.which("dnsmasq"),
-                                        *cluster_dns.command_line(self._place.address(1), hosts)],
+                                        *cluster_dns.command_line(self.dns, hosts)],
                             self._place.folder / "dnsmasq.log", self._machine_spawner)
         self._dns = cluster_dns.ClusterDns(self, dnsmasq, hosts)
         self._dns.start()
@@ -158,7 +163,7 @@ class RealNodes(ControlPlane):
         self._run(node, f"{name}-containerd", shutil.which("containerd"),
                   "--config", node_files.containerd(folder, self.registry.url, self._folders))
         self._run(node, f"{name}-kubelet", self._programs.path("kubelet"),
-                  "--config", node_files.kubelet(folder, address, self._place.address(1),
+                  "--config", node_files.kubelet(folder, address, self.dns,
                                                  f"/{self._place.cgroup}/{name}", ca, self._reserved),
                   "--kubeconfig", self.kubeconfig_for(f"system:node:{name}", ["system:nodes"]),
                   "--hostname-override", name, "--node-ip", address)

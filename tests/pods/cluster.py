@@ -119,6 +119,7 @@ class Cluster(Api):
     """
 
     node = "laptop"
+    dns = "10.96.0.10"
 
     def __init__(self, *, user=None, options=(), environment=None, prefix=()):
         self.user = user

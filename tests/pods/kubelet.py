@@ -18,6 +18,7 @@ class Kubelet(Api):
 
     def __init__(self, nodes: RealNodes):
         self._nodes = nodes
+        self.dns = nodes.dns
         self.token = nodes.token
         self.server = urllib.parse.urlparse(nodes.url)
         self.tls = ssl.create_default_context(cafile=nodes.ca_file)
