@@ -104,7 +104,9 @@ class Place:
                         (path / "cgroup.subtree_control").write_text(f"+{controller}")
 
     def clear(self):
-        """Removes folder and cgroups. The processes that were in them have ended already."""
+        """Removes link, folder and cgroups. The processes that had them have ended already."""
+        if os.path.exists(f"/sys/class/net/{self.link}"):  # the kernel can be slow to take it away
+            subprocess.run(["ip", "link", "delete", self.link], capture_output=True)
         for root in _hierarchies():
             top = root / self.cgroup
             for path in sorted(top.glob("**/"), key=lambda p: len(p.parts), reverse=True):
