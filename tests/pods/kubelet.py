@@ -35,7 +35,8 @@ class Kubelet(Api):
 
     def create(self, *objects, ns="default"):
         """There is no storage provisioner: a claim finds a volume of its own, a folder of the node's."""
-        for claim in [thing for thing in objects if thing["kind"] == "PersistentVolumeClaim"]:
+        claims = [thing for thing in objects if thing["kind"] == "PersistentVolumeClaim"]
+        for claim in [thing for thing in claims if "storageClassName" not in thing["spec"]]:
             claim["spec"]["storageClassName"] = ""
             name = claim["metadata"]["name"]
             volume = {"metadata": {"name": f"{ns}-{name}"},

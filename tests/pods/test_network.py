@@ -57,6 +57,7 @@ print(sorted(server.accept()[0].recv(10).decode() for _ in range(3)))
     assert {cluster.output(p) for p in pods} == {"['0', '1', '2']\n"}
 
 
+@pytest.mark.only("root", "user")  # whose bridge is ours
 def test_a_pod_that_comes_or_goes_is_no_trouble_to_others(cluster, name):
     """A bridge that took over the hardware address of a port would not hear, until they ask again, those who knew the
     one it had: names would not resolve for half a minute."""
