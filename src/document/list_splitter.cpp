@@ -1,5 +1,7 @@
 #include "document/list_splitter.h"
 
+#include <bit>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -7,6 +9,17 @@ namespace grapnel {
 namespace {
 
 constexpr size_t kKeep = size_t{1} << 20;
+
+constexpr size_t kBlock = 64;
+
+// Bit i: whether byte i of the block, with these bits set, is `wanted`.
+uint64_t where(const char* block, unsigned char wanted, unsigned char bits = 0) {
+  using Bytes = unsigned char __attribute__((vector_size(kBlock)));
+  using Mask = bool __attribute__((ext_vector_type(kBlock)));
+  Bytes bytes;
+  std::memcpy(&bytes, block, kBlock);
+  return std::bit_cast<uint64_t>(__builtin_convertvector((bytes | bits) == wanted, Mask));
+}
 
 bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
@@ -142,27 +155,59 @@ Result<> ListSplitter::take_between_items(char c) {
   return unexpected(c);
 }
 
-// One past the item's end, which leaves depth_ at 0, or the end of the chunk. Every byte of a list
-// comes through here.
+// Which bytes of a block come after a backslash that is not itself escaped.
+uint64_t ListSplitter::escaped_in(const char* block) {
+  uint64_t escaped = escaped_ ? 1 : 0;
+  uint64_t slashes = where(block, '\\') & ~escaped;
+  escaped_ = false;
+  while (slashes != 0) {
+    const uint64_t slash = slashes & -slashes;
+    const uint64_t next = slash << 1;
+    escaped |= next;
+    escaped_ = slash >> 63 != 0;
+    slashes &= ~(slash | next);
+  }
+  return escaped;
+}
+
+// Takes a block that the item does not end in. Every byte of a list comes through here, so they are
+// looked at together.
+bool ListSplitter::skip_block(const char* block) {
+  const bool was_escaped = escaped_;
+  const uint64_t escaped = escaped_in(block);
+  uint64_t in_string = where(block, '"') & ~escaped;
+  for (int shift = 1; shift < 64; shift *= 2) in_string ^= in_string << shift;
+  if (in_string_) in_string = ~in_string;
+  constexpr unsigned char kBraces = 0x20;  // makes braces of brackets
+  const uint64_t counts = ~(in_string | escaped);
+  const int opened = std::popcount(where(block, '{', kBraces) & counts);
+  const int closed = std::popcount(where(block, '}', kBraces) & counts);
+  if (depth_ <= closed) {
+    escaped_ = was_escaped;
+    return false;
+  }
+  depth_ += opened - closed;
+  in_string_ = (in_string >> 63) != 0;
+  return true;
+}
+
+// One past the item's end, which leaves depth_ at 0, or the end of the chunk.
 size_t ListSplitter::item_end(std::string_view rest) {
   size_t i = 0;
   while (i < rest.size()) {
-    if (in_string_) {
-      if (escaped_) {
-        escaped_ = false;
-        ++i;
-        continue;
-      }
-      while (i < rest.size() && rest[i] != '"' && rest[i] != '\\') ++i;
-      if (i == rest.size()) break;
-      escaped_ = rest[i] == '\\';
-      in_string_ = escaped_;
-      ++i;
+    if (i % kBlock == 0 && rest.size() - i >= kBlock && skip_block(rest.data() + i)) {
+      i += kBlock;
       continue;
     }
     const char c = rest[i++];
-    if (c == '"') {
-      in_string_ = true;
+    if (escaped_) {
+      escaped_ = false;
+    } else if (c == '\\') {
+      escaped_ = true;
+    } else if (c == '"') {
+      in_string_ = !in_string_;
+    } else if (in_string_) {
+      continue;
     } else if (c == '{' || c == '[') {
       ++depth_;
     } else if (c == '}' || c == ']') {

@@ -52,6 +52,8 @@ class ListSplitter {
   Result<> take_outside(char c);
   Result<> take_between_items(char c);
   Result<size_t> take_item(std::string_view rest);
+  uint64_t escaped_in(const char* block);
+  bool skip_block(const char* block);
   size_t item_end(std::string_view rest);
   bool follow_string(char c);
   Failure unexpected(char c) const;

@@ -42,6 +42,24 @@ TEST(ListSplitter, HandsOutItemsAndKeepsTheRest) {
                             R"("items":[{"not":"ours"}]},"items":[],"x":["items"]})");
 }
 
+// Items are scanned a block at a time: strings, brackets and escapes at every place of a block.
+TEST(ListSplitter, FindsTheEndsOfItemsAtEveryPlace) {
+  for (size_t shift = 0; shift < 130; ++shift) {
+    const std::string pad(shift, 'x');
+    const std::vector<std::string> items = {
+        R"({"k":")" + pad + R"("})", R"({"k":[{"]}":")" + pad + R"([{"}],"l":{}})",
+        R"({"k":")" + pad + R"(\\\"}","l":[1,2,[3]]})", R"({")" + pad + R"(":{"a":{"b":{}}}})"};
+    std::string list = R"({"items":[)";
+    for (const std::string& item : items) list += (item == items.front() ? "" : ",") + item;
+    list += "]}";
+    EXPECT_EQ(split_list({list}).items, items) << shift;
+    for (size_t cut = 0; cut <= list.size(); cut += 7) {
+      const std::string_view text = list;
+      EXPECT_EQ(split_list({text.substr(0, cut), text.substr(cut)}).items, items) << shift << cut;
+    }
+  }
+}
+
 TEST(ListSplitter, TakesListsWithoutItems) {
   EXPECT_EQ(split_list({"{}"}).skeleton, "{}");
   EXPECT_EQ(split_list({R"({"items":[]})"}).skeleton, R"({"items":[]})");

@@ -103,7 +103,7 @@ class CurlTransport final : public Transport {
     return exchange(pool_, options_, std::move(request));
   }
   Task<Result<StreamResponse>> open(Request request) override {
-    return open_stream(streams_, options_, std::move(request));
+    return open_stream(request.pooled ? pool_ : streams_, options_, std::move(request));
   }
 
  private:

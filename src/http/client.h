@@ -47,7 +47,7 @@ struct ClientOptions {
   std::string server_name;        // for SNI and verification instead of the URL's host
   std::string proxy_url;          // instead of the environment's
   size_t max_body = 512UL << 20;  // a longer body of send() is refused
-  size_t max_connections = 64;    // at once, streams not counted
+  size_t max_connections = 64;    // of the pool; streams have their own
 };
 
 // Over libcurl's multi-socket interface on this executor, HTTP/1.1.

@@ -1,9 +1,11 @@
 #include "http/curl_loop.h"
 
+#include <openssl/ssl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <utility>
 
 namespace grapnel::http {
@@ -25,6 +27,9 @@ struct CurlLoop::Socket {
 };
 
 namespace {
+
+constexpr size_t kReadAhead = 64UL << 10;
+constexpr int kRecordsATurn = 16;  // then others may run
 
 CURLM* make_multi() {
   static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);  // once, before all else
@@ -143,15 +148,44 @@ void CurlLoop::ready(const std::shared_ptr<Socket>& socket, int direction) {
     socket->stalled = true;
     return;
   }
-  drive(socket->fd, direction);
-  arm(socket, direction);
+  // What TLS has read ahead does not make the socket readable, and libcurl takes one record at a
+  // time: as long as there was one, there may be another.
+  for (int round = 0; round < kRecordsATurn; ++round) {
+    const size_t before = records_;
+    drive(socket->fd, direction);
+    if (socket->gone || !reads || records_ == before) return arm(socket, direction);
+  }
+  look_again(socket);
+}
+
+void CurlLoop::look_again(const std::shared_ptr<Socket>& socket) {
+  if (socket->waits_read || socket->gone) return;
+  socket->waits_read = true;
+  asio::post(executor_, [loop = weak_from_this(), socket] {
+    socket->waits_read = false;
+    const auto self = loop.lock();
+    if (socket->gone || !self) return;
+    self->ready(socket, CURL_CSELECT_IN);
+  });
+}
+
+void CurlLoop::read_ahead(void* ssl_context) {
+  auto* context = static_cast<SSL_CTX*>(ssl_context);
+  SSL_CTX_set_read_ahead(context, 1);
+  SSL_CTX_set_default_read_buffer_len(context, kReadAhead);
+  SSL_CTX_set_msg_callback(context,
+                           [](int written, int, int type, const void*, size_t, SSL*, void* self) {
+                             if (written == 0 && type == SSL3_RT_HEADER)
+                               ++static_cast<CurlLoop*>(self)->records_;
+                           });
+  SSL_CTX_set_msg_callback_arg(context, this);
 }
 
 void CurlLoop::resume(Transfer& transfer) {
   for (auto& [fd, socket] : sockets_) {
     if (socket->owner != &transfer || !socket->stalled) continue;
     socket->stalled = false;
-    arm(socket, CURL_CSELECT_IN);
+    look_again(socket);
   }
 }
 
@@ -163,7 +197,11 @@ void CurlLoop::on_timer(long delay) {
   timer_.expires_after(std::chrono::milliseconds(delay));
   timer_.async_wait([loop = weak_from_this()](const boost::system::error_code& error) {
     const auto self = loop.lock();
-    if (!error && self) self->drive(CURL_SOCKET_TIMEOUT, 0);
+    if (error || !self) return;
+    const size_t before = self->records_;
+    self->drive(CURL_SOCKET_TIMEOUT, 0);
+    if (self->records_ == before) return;
+    for (const auto& [fd, socket] : self->sockets_) self->look_again(socket);
   });
 }
 

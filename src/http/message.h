@@ -39,6 +39,8 @@ struct Request {
   Duration timeout = seconds(30);
   // For a stream: the longest silence; after it the connection counts as dead.
   std::optional<Duration> idle_timeout;
+  // For a stream: it ends by itself, so it may have a connection of the pool.
+  bool pooled = false;
 };
 
 struct Response {

@@ -243,7 +243,7 @@ Result<> Transfer::configure() {
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPIDLE, 30L);
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPINTVL, 10L);
-  if (kind_ == Kind::kStream) {
+  if (kind_ == Kind::kStream && !request_.pooled) {
     curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, 1L);
     curl_easy_setopt(easy_, CURLOPT_FORBID_REUSE, 1L);
   }
@@ -325,6 +325,14 @@ void Transfer::configure_tls() {
     curl_blob key = blob_of(o.client_key_pem);
     curl_easy_setopt(easy_, CURLOPT_SSLCERT_BLOB, &certificate);
     curl_easy_setopt(easy_, CURLOPT_SSLKEY_BLOB, &key);
+  }
+  if (kind_ != Kind::kConnect) {
+    const auto context = +[](CURL*, void* made, void* loop) {
+      static_cast<CurlLoop*>(loop)->read_ahead(made);
+      return CURLE_OK;
+    };
+    curl_easy_setopt(easy_, CURLOPT_SSL_CTX_FUNCTION, context);
+    curl_easy_setopt(easy_, CURLOPT_SSL_CTX_DATA, loop_.get());
   }
   if (o.insecure_skip_verify) {
     curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 0L);

@@ -127,6 +127,7 @@ Task<Result<Stream>> Client::open_list(Kind kind, ListOptions options) {
   ask.headers.set("Accept", std::string(kJsonForCaches));
   ask.timeout = std::max(ask.timeout, kListTimeout);
   ask.idle_timeout = ask.timeout;
+  ask.pooled = true;
   co_return co_await open(std::move(ask));
 }
 

@@ -42,14 +42,14 @@ func cpuSeconds() float64 {
 
 func main() {
 	kubeconfig := flag.String("kubeconfig", "", "")
-	protobuf := flag.Bool("protobuf", false, "ask for protobuf, as operators do for built-in kinds")
+	json := flag.Bool("json", false, "ask for JSON; without it for protobuf where the server has it")
 	flag.Parse()
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
 	if err != nil {
 		panic(err)
 	}
-	if *protobuf {
-		config.ContentType = "application/vnd.kubernetes.protobuf"
+	if *json {
+		config.ContentType = "application/json"
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
