@@ -224,6 +224,33 @@ TEST_F(TlsTest, ASlowReaderHoldsItsHandlerBack) {
   }(*this, written));
 }
 
+// Small records, and then silence: what was read ahead must not wait for more to come.
+Task<> say_much_and_stay(Exchange& x) {
+  (void)co_await x.begin({});
+  for (int i = 0; i < 4'000; ++i) (void)co_await x.write(std::string(200, 'x'));
+  co_await x.closed();
+}
+
+TEST_F(TlsTest, WhatWasReadAheadIsTold) {
+  serve(issue({"127.0.0.1"}), say_much_and_stay);
+  const auto transport = make_transport(executor, {.ca_pem = authority.certificate_pem});
+  for (const bool slow : {false, true}) {
+    run([](Transport& t, std::string url, bool is_slow) -> Task<> {
+      auto answer = co_await t.open({.target = url, .idle_timeout = seconds(10)});
+      EXPECT_TRUE(answer);
+      if (!answer) co_return;
+      if (is_slow) co_await system_clock().sleep(seconds(1));
+      size_t got = 0;
+      while (got < 4'000 * 200) {
+        const auto piece = co_await answer->body->read();
+        EXPECT_TRUE(piece) << piece.error().message << " after " << got << " bytes";
+        if (!piece) co_return;
+        got += piece->size();
+      }
+    }(*transport, url(), slow));
+  }
+}
+
 TEST_F(TlsTest, ManyWatchesAtOnce) {
   serve(issue({"127.0.0.1"}), [](Exchange& x) -> Task<> {
     EXPECT_TRUE(co_await x.begin({}));
