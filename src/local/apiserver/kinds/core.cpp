@@ -13,15 +13,6 @@ namespace {
 constexpr size_t kMostData = 1UL << 20;
 constexpr const char* kClaimProtection = "kubernetes.io/pvc-protection";
 
-template <class F>
-void for_each_object(JsonObject& object, std::string_view key, F f) {
-  JsonArray* list = array_at(object, key);
-  if (list == nullptr) return;
-  for (Json& element : *list) {
-    if (JsonObject* one = element.if_object()) f(*one);
-  }
-}
-
 // Keys of a ConfigMap's or Secret's data.
 std::string why_not_data_key(std::string_view key) {
   const bool good =

@@ -17,6 +17,15 @@ namespace grapnel::local::kinds {
 // Sets the member where there is none (or null).
 void set_default(JsonObject& object, std::string_view key, Json value);
 JsonArray* array_at(JsonObject& object, std::string_view key);  // nullptr: none, or not an array
+// Of a list, the elements that are objects.
+template <class F>
+void for_each_object(JsonObject& object, std::string_view key, F f) {
+  JsonArray* list = array_at(object, key);
+  if (list == nullptr) return;
+  for (Json& element : *list) {
+    if (JsonObject* one = element.if_object()) f(*one);
+  }
+}
 JsonObject* object_at(JsonObject& object, std::string_view key);
 bool is_set(const Json* value);            // there and not null
 const Json& spec_of(const Json& object);   // {} when there is none

@@ -149,15 +149,6 @@ void volume_source_defaults(JsonObject& volume) {
   }
 }
 
-template <class F>
-void for_each_object(JsonObject& object, std::string_view key, F f) {
-  JsonArray* list = array_at(object, key);
-  if (list == nullptr) return;
-  for (Json& element : *list) {
-    if (JsonObject* one = element.if_object()) f(*one);
-  }
-}
-
 // What the default-toleration admission plugin adds to a pod.
 void admission_defaults(JsonObject& spec) {
   JsonArray* tolerations = array_at(spec, "tolerations");

@@ -15,15 +15,6 @@ bool is_port(int64_t number) {
   return number >= 1 && number <= 65535;
 }
 
-template <class F>
-void for_each_object(JsonObject& object, std::string_view key, F f) {
-  JsonArray* list = array_at(object, key);
-  if (list == nullptr) return;
-  for (Json& element : *list) {
-    if (JsonObject* one = element.if_object()) f(*one);
-  }
-}
-
 // A headless service that nobody selects for may be of both families.
 void family_defaults(JsonObject& spec) {
   const Json* selector = spec.if_contains("selector");
