@@ -1,9 +1,10 @@
 import pathlib
+import subprocess
 import tempfile
 
 import pytest
 
-from .grapnel import Grapnel
+from .grapnel import ROOT, Grapnel
 
 
 @pytest.fixture(scope="module")
@@ -24,3 +25,11 @@ def up(grapnel):
     started = grapnel("up", "-d")
     assert started.returncode == 0, started.stderr + grapnel.cluster_log()
     return grapnel
+
+
+@pytest.fixture(scope="session")
+def runtimes():
+    """Where the programs of an environment with JAX, XGBoost, TensorBoard and Jupyter are."""
+    made = subprocess.run([ROOT / "tools" / "runtimes"], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    return pathlib.Path(made.stdout.strip()).parent

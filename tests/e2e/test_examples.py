@@ -14,14 +14,6 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 @pytest.fixture(scope="module")
-def runtimes():
-    """Where the programs of an environment with JAX and XGBoost are."""
-    made = subprocess.run([ROOT / "tools" / "runtimes"], capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
-    return pathlib.Path(made.stdout.strip()).parent
-
-
-@pytest.fixture(scope="module")
 def torch():
     """Where the programs of the machine's own PyTorch are."""
     if subprocess.run([SYSTEM_PYTHON, "-c", "import torch"], capture_output=True).returncode != 0:
