@@ -21,7 +21,9 @@ struct CurlLoop::Socket {
   int wanted = CURL_POLL_NONE;
   bool waits_read = false;
   bool waits_write = false;
-  bool stalled = false;  // readable, but its reader is behind
+  bool may_have_more = false;  // than the kernel shows: TLS has read ahead
+  bool looks = false;          // whether it has
+  bool stalled = false;        // readable, but its reader is behind
   bool gone = false;
   Transfer* owner = nullptr;
 };
@@ -148,24 +150,34 @@ void CurlLoop::ready(const std::shared_ptr<Socket>& socket, int direction) {
     socket->stalled = true;
     return;
   }
-  // What TLS has read ahead does not make the socket readable, and libcurl takes one record at a
-  // time: as long as there was one, there may be another.
-  for (int round = 0; round < kRecordsATurn; ++round) {
-    const size_t before = records_;
-    drive(socket->fd, direction);
-    if (socket->gone || !reads || records_ == before) return arm(socket, direction);
+  drive(socket->fd, direction);
+  arm(socket, direction);
+}
+
+// What TLS has read ahead does not make the socket readable, and libcurl takes one record at a
+// time: as long as there was one, there may be another.
+void CurlLoop::look_where_records_came() {
+  for (const auto& [fd, socket] : sockets_) {
+    if (read_by_.empty()) return;
+    if (socket->owner == nullptr) continue;
+    if (std::erase(read_by_, socket->owner->tls()) != 0) look_again(socket);
   }
-  look_again(socket);
+  read_by_.clear();
 }
 
 void CurlLoop::look_again(const std::shared_ptr<Socket>& socket) {
-  if (socket->waits_read || socket->gone) return;
-  socket->waits_read = true;
+  socket->may_have_more = true;
+  if (socket->looks || socket->gone) return;
+  socket->looks = true;
   asio::post(executor_, [loop = weak_from_this(), socket] {
-    socket->waits_read = false;
     const auto self = loop.lock();
-    if (socket->gone || !self) return;
-    self->ready(socket, CURL_CSELECT_IN);
+    if (!self) return;
+    for (int round = 0; round < kRecordsATurn && socket->may_have_more && !socket->gone; ++round) {
+      socket->may_have_more = false;
+      self->ready(socket, CURL_CSELECT_IN);
+    }
+    socket->looks = false;
+    if (socket->may_have_more) self->look_again(socket);
   });
 }
 
@@ -173,11 +185,12 @@ void CurlLoop::read_ahead(void* ssl_context) {
   auto* context = static_cast<SSL_CTX*>(ssl_context);
   SSL_CTX_set_read_ahead(context, 1);
   SSL_CTX_set_default_read_buffer_len(context, kReadAhead);
-  SSL_CTX_set_msg_callback(context,
-                           [](int written, int, int type, const void*, size_t, SSL*, void* self) {
-                             if (written == 0 && type == SSL3_RT_HEADER)
-                               ++static_cast<CurlLoop*>(self)->records_;
-                           });
+  const auto message = [](int written, int, int type, const void*, size_t, SSL* ssl, void* self) {
+    if (written != 0 || type != SSL3_RT_HEADER) return;
+    auto& read_by = static_cast<CurlLoop*>(self)->read_by_;
+    if (std::ranges::find(read_by, ssl) == read_by.end()) read_by.push_back(ssl);
+  };
+  SSL_CTX_set_msg_callback(context, message);
   SSL_CTX_set_msg_callback_arg(context, this);
 }
 
@@ -197,11 +210,7 @@ void CurlLoop::on_timer(long delay) {
   timer_.expires_after(std::chrono::milliseconds(delay));
   timer_.async_wait([loop = weak_from_this()](const boost::system::error_code& error) {
     const auto self = loop.lock();
-    if (error || !self) return;
-    const size_t before = self->records_;
-    self->drive(CURL_SOCKET_TIMEOUT, 0);
-    if (self->records_ == before) return;
-    for (const auto& [fd, socket] : self->sockets_) self->look_again(socket);
+    if (!error && self) self->drive(CURL_SOCKET_TIMEOUT, 0);
   });
 }
 
@@ -209,6 +218,7 @@ void CurlLoop::drive(curl_socket_t fd, int events) {
   int running = 0;
   curl_multi_socket_action(multi_, fd, events, &running);
   collect();
+  look_where_records_came();
 }
 
 void CurlLoop::collect() {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <curl/curl.h>
+#include <openssl/types.h>
 
 #include <boost/asio/steady_timer.hpp>
 #include <list>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/async.h"
 #include "base/result.h"
@@ -56,7 +58,8 @@ class Transfer {
   };
   Moved receive(char* data, size_t size);
   Moved transmit(std::string_view data);
-  int release_socket();  // the loop stops watching it; libcurl still owns it
+  const SSL* tls() const;  // of the connection it has now
+  int release_socket();    // the loop stops watching it; libcurl still owns it
 
   Error failure(Reason reason, std::string_view what) const;
 
@@ -126,6 +129,7 @@ class CurlLoop : public std::enable_shared_from_this<CurlLoop> {
   void arm(const std::shared_ptr<Socket>& socket, int direction);
   void ready(const std::shared_ptr<Socket>& socket, int direction);
   void look_again(const std::shared_ptr<Socket>& socket);
+  void look_where_records_came();
   void drive(curl_socket_t fd, int events);
   void collect();
 
@@ -136,7 +140,7 @@ class CurlLoop : public std::enable_shared_from_this<CurlLoop> {
   size_t active_ = 0;
   std::list<Transfer*> waiting_;
   CURLM* multi_;
-  size_t records_ = 0;  // that TLS has begun to read, on all connections
+  std::vector<const SSL*> read_by_;  // of the connections: those that have begun a record lately
   boost::asio::steady_timer timer_;
   std::unordered_map<curl_socket_t, std::shared_ptr<Socket>> sockets_;
 };

@@ -175,6 +175,12 @@ Transfer::Moved Transfer::transmit(std::string_view data) {
   return moved;
 }
 
+const SSL* Transfer::tls() const {
+  const curl_tlssessioninfo* info = nullptr;
+  curl_easy_getinfo(easy_, CURLINFO_TLS_SSL_PTR, &info);
+  return info == nullptr ? nullptr : static_cast<const SSL*>(info->internals);
+}
+
 int Transfer::release_socket() {
   curl_socket_t fd = CURL_SOCKET_BAD;
   curl_easy_getinfo(easy_, CURLINFO_ACTIVESOCKET, &fd);
