@@ -251,6 +251,32 @@ TEST_F(TlsTest, WhatWasReadAheadIsTold) {
   }
 }
 
+// Answers of several records on connections that are used again, some of them read by a timer.
+TEST_F(TlsTest, ManyAnswersOnKeptConnections) {
+  serve(issue({"127.0.0.1"}));
+  const auto transport =
+      make_transport(executor, {.ca_pem = authority.certificate_pem, .max_connections = 4});
+  std::vector<Spawned> clients;
+  size_t whole = 0;
+  for (size_t client = 0; client < 8; ++client) {
+    clients.push_back(
+        spawn(executor, [](Transport& t, std::string url, size_t number, size_t& count) -> Task<> {
+          for (size_t i = 0; i < 40; ++i) {
+            const std::string body((i * 8 + number) * 211, 'x');
+            const auto got = co_await t.send(
+                {.method = "POST", .target = url, .body = body, .timeout = seconds(20)});
+            EXPECT_TRUE(got) << got.error().message;
+            if (!got) co_return;
+            count += got->body == body ? 1 : 0;
+          }
+        }(*transport, url(), client, whole)));
+  }
+  run([](std::vector<Spawned>& all) -> Task<> {
+    for (Spawned& one : all) co_await one.join();
+  }(clients));
+  EXPECT_EQ(whole, 320);
+}
+
 TEST_F(TlsTest, ManyWatchesAtOnce) {
   serve(issue({"127.0.0.1"}), [](Exchange& x) -> Task<> {
     EXPECT_TRUE(co_await x.begin({}));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "document/elements.h"
+
 namespace grapnel::local {
 namespace {
 
@@ -20,11 +22,6 @@ ObjectRef ref(const Claim& claim) {
 
 ObjectRef ref(const PersistentVolume& volume) {
   return {&kube::kinds::kPersistentVolume, volume.meta.key, volume.meta.uid};
-}
-
-const JsonArray& elements(const Json* array) {
-  static const JsonArray kNone;
-  return array == nullptr || !array->is_array() ? kNone : array->get_array();
 }
 
 Json copy_or(const Json* value, Json otherwise) {
