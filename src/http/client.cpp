@@ -103,7 +103,8 @@ class CurlTransport final : public Transport {
     return exchange(pool_, options_, std::move(request));
   }
   Task<Result<StreamResponse>> open(Request request) override {
-    return open_stream(request.pooled ? pool_ : streams_, options_, std::move(request));
+    auto& loop = request.pooled ? pool_ : streams_;
+    return open_stream(loop, options_, std::move(request));
   }
 
  private:

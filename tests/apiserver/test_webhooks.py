@@ -193,10 +193,12 @@ def test_what_a_review_says(cluster):
         "CreateOptions", "UpdateOptions", "DeleteOptions"]
 
 
-def test_what_is_not_asked_is_warned_of():
+@pytest.mark.parametrize("operation, resources, scaled", [
+    ("CONNECT", ["pods/exec", "deployments/scale"], "deployments"), ("*", ["*/*"], "*")])
+def test_what_is_not_asked_is_warned_of(operation, resources, scaled):
     with Ours() as one:
-        rule = {"operations": ["CONNECT"], "apiGroups": ["*"], "apiVersions": ["*"],
-                "resources": ["pods/exec", "deployments/scale"]}
+        rule = {"operations": [operation], "apiGroups": ["*"], "apiVersions": ["*"],
+                "resources": resources}
         answer = cases.Server(one.url).ask(
             "POST", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", {},
             json.dumps({"metadata": {"name": "h"}, "webhooks": [
@@ -204,7 +206,7 @@ def test_what_is_not_asked_is_warned_of():
                  "clientConfig": {"url": "https://127.0.0.1:1/x"}, "rules": [rule]}]}))
     assert answer.code == 201, answer.text
     assert answer.warnings == ['299 - "webhooks[0]: this server asks no webhook about CONNECT"',
-                               '299 - "webhooks[0]: this server asks no webhook about deployments/scale"']
+                               '299 - "webhooks[0]: this server asks no webhook about ' + scaled + '/scale"']
 
 
 def test_nobody_listens(cluster):

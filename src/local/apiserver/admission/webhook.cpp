@@ -39,6 +39,17 @@ bool names_resource(const std::string& pattern, std::string_view resource,
 
 }  // namespace
 
+bool WebhookRule::covers_connecting() const {
+  const auto is_connected_to = [](const std::string& resource) {
+    const size_t slash = resource.find('/');
+    if (slash == std::string::npos) return false;
+    const auto subresource = std::string_view(resource).substr(slash + 1);
+    return subresource == "*" || subresource == "exec" || subresource == "attach" ||
+           subresource == "portforward" || subresource == "proxy";
+  };
+  return contains(operations, "CONNECT") && std::ranges::any_of(resources, is_connected_to);
+}
+
 Webhook Webhook::from_json(const Json& webhook) {
   Webhook result;
   result.name = string_or(find(webhook, "name"));

@@ -17,6 +17,8 @@ struct WebhookRule {
   std::vector<std::string> versions;
   std::vector<std::string> resources;  // "pods", "pods/status", "*", "*/*", "pods/*", "*/status"
   std::string scope;                   // Cluster, Namespaced, *
+
+  bool covers_connecting() const;  // exec, attach, port-forward or proxy, named or by a wildcard
 };
 
 struct WebhookService {

@@ -243,17 +243,16 @@ Task<Answer<>> Webhooks::validate(Api& api, Call& call, Review review) {
 void warn_of_webhooks(const Json& configuration, std::vector<std::string>& warnings) {
   const auto& webhooks = elements(find(configuration, "webhooks"));
   for (size_t i = 0; i < webhooks.size(); ++i) {
-    for (const Json& rule : elements(find(webhooks[i], "rules"))) {
-      for (const Json& operation : elements(find(rule, "operations"))) {
-        if (string_or(&operation) != "CONNECT") continue;
-        warnings.push_back(
-            fmt::format("webhooks[{}]: this server asks no webhook about CONNECT", i));
-      }
-      for (const Json& resource : elements(find(rule, "resources"))) {
-        const std::string_view name = string_or(&resource);
-        if (!name.ends_with("/scale")) continue;
-        warnings.push_back(
-            fmt::format("webhooks[{}]: this server asks no webhook about {}", i, name));
+    const auto warn = [&](std::string_view what) {
+      warnings.push_back(
+          fmt::format("webhooks[{}]: this server asks no webhook about {}", i, what));
+    };
+    for (const WebhookRule& rule : Webhook::from_json(webhooks[i]).rules) {
+      if (rule.covers_connecting()) warn("CONNECT");
+      for (const std::string& resource : rule.resources) {
+        if (resource.ends_with("/scale") || resource.ends_with("/*")) {
+          warn(resource.substr(0, resource.find('/')) + "/scale");
+        }
       }
     }
   }
