@@ -1,5 +1,7 @@
 """A JobSet of one-pod Jobs: created, completed, and restarted as a whole."""
 
+import collections
+import contextlib
 import http.client
 import json
 import ssl
@@ -30,31 +32,52 @@ def status_of(cluster, name):
     return found.get("status", {})
 
 
-def count_jobs(cluster, attempt):
-    """Only names are asked for, so that looking costs the API server little."""
-    selector = f"jobset.sigs.k8s.io%2Frestart-attempt%3D{attempt}"
-    path = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs?labelSelector={selector}&resourceVersion=0"
-    connection = connect(cluster)
-    try:
-        connection.request("GET", path, headers={
-            "Authorization": f"Bearer {cluster.token}",
-            "Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"})
-        return len(json.loads(connection.getresponse().read())["items"] or [])
-    finally:
-        connection.close()
+class JobCounter:
+    """How many Jobs were made, by JobSet and attempt. It watches their names only: to list them again
+    and again would take a good part of the API server's time."""
+
+    def __init__(self, cluster):
+        self._cluster = cluster
+        self._made = collections.defaultdict(set)
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def made(self, jobset, attempt):
+        return len(self._made[jobset, str(attempt)])
+
+    def _watch(self):
+        """A server under load ends the watches that it waits for; the next one begins with all Jobs."""
+        while "apiserver" in self._cluster.pids():
+            with contextlib.closing(connect(self._cluster)) as connection, \
+                    contextlib.suppress(OSError, http.client.HTTPException):
+                connection.request(
+                    "GET", f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs?watch=true",
+                    headers={"Authorization": f"Bearer {self._cluster.token}",
+                             "Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"})
+                self._read(connection.getresponse())
+
+    def _read(self, answer):
+        rest = b""
+        while data := answer.read1(1 << 16):
+            *lines, rest = (rest + data).split(b"\n")
+            for event in map(json.loads, lines):
+                if event["type"] == "ADDED":
+                    metadata = event["object"]["metadata"]
+                    labels = metadata.get("labels", {})
+                    self._made[labels.get("jobset.sigs.k8s.io/jobset-name"),
+                               labels.get("jobset.sigs.k8s.io/restart-attempt")].add(metadata["uid"])
 
 
-def connect(cluster):
+def connect(cluster, timeout=60):
     context = ssl.create_default_context(cafile=cluster.ca_file)
-    return http.client.HTTPSConnection(cluster.url.removeprefix("https://"), timeout=60,
+    return http.client.HTTPSConnection(cluster.url.removeprefix("https://"), timeout=timeout,
                                        context=context)
 
 
-def wait(condition, seconds=900):
+def wait(condition, pause=0.25, seconds=1800):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "takes too long"
-        time.sleep(0.25)
+        time.sleep(pause)
 
 
 def submit(cluster, body):
@@ -63,10 +86,20 @@ def submit(cluster, body):
     assert status == 201, answer
 
 
-def bare(cluster, size, connections=16):
-    """Seconds in which a program that does nothing else creates as many Jobs."""
-    template = jobset("bare", 1)["spec"]["replicatedJobs"][0]["template"]["spec"] | {"suspend": True}
-    numbers = iter(range(size))
+def bare(cluster, size, connections=64):
+    """Seconds in which a program that does nothing else creates as many Jobs: such as ours would."""
+    with Ours(cluster):
+        submit(cluster, jobset("bare", 1))
+        path = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
+        wait(lambda: cluster.request("GET", f"{path}/bare-w-0")[0] == 200)
+        _, job = cluster.request("GET", f"{path}/bare-w-0")
+    labels = job["spec"]["template"]["metadata"]["labels"]
+    job = json.dumps({
+        "metadata": {name: job["metadata"][name] for name in ("name", "labels", "annotations")},
+        "spec": job["spec"] | {"selector": None, "template": job["spec"]["template"] | {
+            "metadata": {"annotations": job["spec"]["template"]["metadata"]["annotations"],
+                         "labels": {k: v for k, v in labels.items() if k.startswith("jobset")}}}}})
+    numbers = iter(range(1, size + 1))
     lock = threading.Lock()
 
     def work():
@@ -76,11 +109,12 @@ def bare(cluster, size, connections=16):
                 number = next(numbers, None)
             if number is None:
                 return connection.close()
-            body = {"metadata": {"name": f"bare-{number}"}, "spec": template}
-            connection.request("POST", f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs", json.dumps(body),
+            connection.request("POST", path, job.replace("bare-w-0", f"bare-w-{number}"),
                                {"Authorization": f"Bearer {cluster.token}",
                                 "Content-Type": "application/json"})
-            connection.getresponse().read()
+            answer = connection.getresponse()
+            assert answer.status == 201, answer.read()
+            answer.read()
 
     threads = [threading.Thread(target=work) for _ in range(connections)]
     began = time.monotonic()
@@ -97,9 +131,10 @@ def run(cluster, meter, size):
     time.sleep(3)
     yield "idle", meter.stop()
 
+    jobs = JobCounter(cluster)
     meter.start()
     submit(cluster, jobset("train", size))
-    wait(lambda: count_jobs(cluster, 0) >= size)
+    wait(lambda: jobs.made("train", 0) >= size, pause=0.01)
     numbers = meter.stop()
     yield "create", numbers | {"jobs_per_s": size / numbers["wall_s"]}
     wait(lambda: status_of(cluster, "train").get("terminalState") == "Completed")
@@ -107,11 +142,11 @@ def run(cluster, meter, size):
 
     # One Job fails, and all are made again.
     submit(cluster, jobset("again", size, held=True))
-    wait(lambda: count_jobs(cluster, 0) >= 2 * size)
+    wait(lambda: jobs.made("again", 0) >= size)
     wait(lambda: [s["active"] for s in status_of(cluster, "again")["replicatedJobsStatus"]] == [size])
     meter.start()
     fail_one_job(cluster, "again-w-0")
-    wait(lambda: count_jobs(cluster, 1) >= size)
+    wait(lambda: jobs.made("again", 1) >= size, pause=0.01)
     numbers = meter.stop()
     yield "restart", numbers | {"jobs_per_s": size / numbers["wall_s"]}
 

@@ -15,7 +15,7 @@
 #include "cli/loop.h"
 #include "cli/manifest.h"
 #include "http/certificates.h"
-#include "kube/connect.h"
+#include "kube/credentials.h"
 #include "local/apiserver/server.h"
 #include "local/builtin/controllers.h"
 #include "local/kubelet/kubelet.h"
@@ -103,18 +103,6 @@ std::string kubeconfig_text(const std::string& url, const Identity& identity) {
                                                                       {"namespace", "default"}}}}}},
          }) +
          "\n";
-}
-
-Result<std::unique_ptr<kube::Client>> connect_to(Executor executor, const std::string& config) {
-  const auto parsed = kube::parse_kubeconfig(config);
-  if (!parsed) return fail(parsed.error());
-  const auto chosen = kube::choose_context(*parsed, "");
-  if (!chosen) return fail(chosen.error());
-  const auto access = kube::access_of(*chosen);
-  if (!access) return fail(access.error());
-  auto connection = kube::connect(executor, *access, {});
-  if (!connection) return fail(connection.error());
-  return std::move(connection->client);
 }
 
 // Our kinds, as they are in this version of the program.
@@ -229,9 +217,10 @@ Task<Result<>> LocalCluster::start() {
                                             .residents = std::move(residents)});
   if (!url) co_return fail_in("the API server", url.error());
   const std::string config = kubeconfig_text(*url, *identity);
-  auto client = connect_to(s.executor, config);
-  if (!client) co_return fail(client.error());
-  s.client = std::move(*client);
+  s.client = std::make_unique<kube::Client>(
+      s.server.transport(),
+      kube::make_credentials({{"Authorization", "Bearer " + identity->token}}, nullptr),
+      kube::ClientOptions{.server = *url, .clock = &s.clock});
   if (s.options.with_operator) {
     if (auto installed = co_await install_crds(*s.client); !installed) co_return installed;
   }

@@ -11,6 +11,8 @@ constexpr std::string_view kJson = "application/json";
 // parameter answer to the plain type.
 constexpr std::string_view kJsonForCaches =
     "application/json;drop=metadata.managedFields,application/json";
+constexpr std::string_view kJsonOfMetadata =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 // The API server gives a list up after a minute; to stop waiting before it would only repeat its
 // work.
 constexpr Duration kListTimeout = seconds(65);
@@ -148,6 +150,7 @@ Task<Result<Json>> Client::create(Kind kind, Json object, WriteOptions options) 
   const auto path = collection_path(kind, where.ns);
   if (!path) co_return fail(path.error());
   http::Request ask = request("POST", *path, write_query(options, options_));
+  if (options.metadata_only) ask.headers.set("Accept", std::string(kJsonOfMetadata));
   set_body(ask, object);
   co_return co_await send_json(std::move(ask));
 }
@@ -159,6 +162,7 @@ Task<Result<Json>> Client::update(Kind kind, Json object, std::string subresourc
   const auto path = object_path(kind, where);
   if (!path) co_return fail(path.error());
   http::Request ask = request("PUT", *path, write_query(options, options_));
+  if (options.metadata_only) ask.headers.set("Accept", std::string(kJsonOfMetadata));
   set_body(ask, object);
   co_return co_await send_json(std::move(ask));
 }
@@ -170,6 +174,7 @@ Task<Result<Json>> Client::patch(Kind kind, Where where, PatchType type, Json bo
   Query query = write_query(options, options_);
   query.add_flag("force", type == PatchType::kApply && options.force);
   http::Request ask = request("PATCH", *path, query);
+  if (options.metadata_only) ask.headers.set("Accept", std::string(kJsonOfMetadata));
   set_body(ask, body, content_type(type));
   co_return co_await send_json(std::move(ask));
 }

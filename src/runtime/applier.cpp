@@ -57,15 +57,24 @@ Task<Outcome> Applier::report(Plan plan) {
   co_return outcome;
 }
 
-Task<> Applier::carry_out_stage(const std::vector<Write>& stage, Outcome& outcome) {
-  size_t batch = options_.first_batch;
-  for (size_t next = 0; next < stage.size() && outcome.ok();) {
-    std::vector<Task<>> tasks;
-    for (; next < stage.size() && tasks.size() < batch; ++next) {
-      tasks.push_back(carry_out_one(stage[next], outcome));
-    }
-    co_await all(std::move(tasks));
-    batch = std::min(batch * 2, options_.largest_batch);
+Task<> Applier::carry_out_stage(const std::vector<Write>& writes, Outcome& outcome) {
+  Stage stage{.writes = writes, .workers = std::min(options_.at_first, writes.size())};
+  std::vector<Task<>> workers;
+  for (size_t i = 0; i < stage.workers; ++i) workers.push_back(work(stage, outcome));
+  co_await all(std::move(workers));
+}
+
+// A worker whose write was granted goes on as two, until there are enough of them.
+Task<> Applier::work(Stage& stage, Outcome& outcome) {
+  while (stage.next < stage.writes.size() && outcome.ok()) {
+    co_await carry_out_one(stage.writes[stage.next++], outcome);
+    const bool is_last = stage.next + 1 >= stage.writes.size();
+    if (is_last || !outcome.ok() || stage.workers >= options_.in_flight) continue;
+    ++stage.workers;
+    std::vector<Task<>> both;
+    both.push_back(work(stage, outcome));
+    both.push_back(work(stage, outcome));
+    co_return co_await all(std::move(both));
   }
 }
 

@@ -59,6 +59,7 @@ Task<> Controller::process(kube::Key key) {
 }
 
 Task<Controller::End> Controller::turn(const kube::Key& key) {
+  if (must_rest(key)) co_return End::kWaiting;
   if (const auto clear = co_await clear_up(key); !clear) {
     queue_.retry(lane_, key, clear.error().retry_after.value_or(Duration::zero()));
     co_return End::kError;
@@ -71,6 +72,7 @@ Task<Controller::End> Controller::turn(const kube::Key& key) {
   }
   if (!*plan) {
     queue_.forget(lane_, key);
+    resting_.erase(key);
     co_return End::kSuccess;
   }
   const auto look_again = (*plan)->look_again;
@@ -85,8 +87,13 @@ Task<Controller::End> Controller::turn(const kube::Key& key) {
 
 // One object that a planner cannot bear must not take all the others down with it.
 Result<std::optional<Plan>> Controller::ask_planner(const kube::Key& key, const Refusal* refused) {
+  const Instant start = clock_.instant();
   try {
-    return options_.plan(key, clock_.now(), refused);
+    auto plan = options_.plan(key, clock_.now(), refused);
+    const Instant end = clock_.instant();
+    const Duration rest = std::min((end - start) * options_.rest_factor, options_.longest_rest);
+    if (rest > Duration::zero()) resting_[key] = end + rest;
+    return plan;
   } catch (const std::exception& e) {
     log_error("a planner failed", {{"controller", name()},
                                    {"kind", kind().kind},
@@ -95,6 +102,18 @@ Result<std::optional<Plan>> Controller::ask_planner(const kube::Key& key, const 
                                    {"what", e.what()}});
     return fail(Reason::kUnknown, "{}", e.what());
   }
+}
+
+bool Controller::must_rest(const kube::Key& key) {
+  const auto found = resting_.find(key);
+  if (found == resting_.end()) return false;
+  const Duration left = found->second - clock_.instant();
+  if (left > Duration::zero()) {
+    queue_.add_after(lane_, key, left);
+    return true;
+  }
+  resting_.erase(found);
+  return false;
 }
 
 // ---- reading our own writes ---------------------------------------------------------------------
@@ -143,18 +162,21 @@ bool Controller::has_seen(const Trace& trace, Instant since) const {
   const CacheBase* cache = cache_of(*trace.kind);
   if (trace.unclear) return false;
   if (cache == nullptr || cache->complete_as_of() > since) return true;
-  const kube::Meta* meta = cache->meta(trace.key);
   if (!trace.deleted.empty()) {
+    const kube::Meta* meta = cache->meta(trace.key);
     return meta == nullptr || meta->uid != trace.deleted || meta->is_being_deleted();
   }
   // Versions that are no numbers cannot be compared; then nothing is waited for.
   if (trace.version == 0 || cache->last_version() == 0) return true;
-  return cache->last_version() >= trace.version ||
-         (meta != nullptr && meta->resource_version >= trace.version);
+  if (cache->last_version() >= trace.version) return true;
+  const kube::Meta* meta = cache->meta(trace.key);
+  return meta != nullptr && meta->resource_version >= trace.version;
 }
 
+// From the back, up to one that was not seen: with thousands under way this is asked at every event.
 void Controller::forget_seen(Unseen& unseen) const {
-  std::erase_if(unseen.traces, [&](const Trace& trace) { return has_seen(trace, unseen.since); });
+  auto& traces = unseen.traces;
+  while (!traces.empty() && has_seen(traces.back(), unseen.since)) traces.pop_back();
 }
 
 void Controller::look_for(const kube::Key& key, const std::vector<Trace>& traces) {

@@ -2,11 +2,12 @@
 // comes back.
 //
 // What must hold:
-//  - a key is planned only on caches that have seen all of this controller's own writes for it:
-//  what
+//  - a key is planned only on caches that have seen all of this controller's own writes for it: what
 //    a planner does not find there does not exist (so it may let a finalizer go). A cache that does
 //    not show them in time is made to watch again, and at last to list again;
 //  - after any failure the key comes back, later each time; a conflict almost at once;
+//  - an object that is slow to plan is planned less often, so that one of five thousand children takes
+//    no more of the loop than one of fifty: events that come meanwhile are answered together;
 //  - a refusal is told to the planner once, so that it can set a condition, and does not loop.
 #pragma once
 
@@ -38,6 +39,9 @@ struct ControllerOptions {
   // How long our own write may take to show before we doubt the connection, and the cache.
   Duration patience = seconds(15);
   Duration longest_patience = minutes(5);
+  // After a plan its key rests for so many times as long as planning took.
+  int rest_factor = 50;
+  Duration longest_rest = seconds(1);
 };
 
 class ControllerObserver {
@@ -80,6 +84,7 @@ class Controller {
   Task<End> turn(const kube::Key& key);
   Task<Result<>> clear_up(const kube::Key& key);
   Result<std::optional<Plan>> ask_planner(const kube::Key& key, const Refusal* refused);
+  bool must_rest(const kube::Key& key);
   bool must_wait(const kube::Key& key);
   bool has_seen(const Trace& trace, Instant since) const;
   void forget_seen(Unseen& unseen) const;
@@ -97,6 +102,7 @@ class Controller {
   size_t lane_;
   std::vector<CacheBase*> caches_;
   absl::flat_hash_map<kube::Key, Unseen> unseen_;
+  absl::flat_hash_map<kube::Key, Instant> resting_;  // until when
   std::set<kube::Key> parked_;  // came, and wait until the caches have seen those
   ControllerObserver* observer_ = nullptr;
   std::function<void(const Event&)> on_event_;

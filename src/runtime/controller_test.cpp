@@ -47,6 +47,7 @@ struct ControllerTest : testing::Test {
   Plan next;  // what the planner answers
   bool gone = false;
   bool breaks = false;
+  Duration takes{};
   std::vector<std::string> asked;  // "plan", or "refused: create …"
   std::vector<std::string> events;
   Controller controller{
@@ -55,6 +56,7 @@ struct ControllerTest : testing::Test {
        .plan =
            [this](const kube::Key&, Time, const Refusal* refused) {
              asked.push_back(refused == nullptr ? "plan" : "refused: " + refused->what);
+             loop.clock.advance(takes);
              if (breaks) throw std::runtime_error("out of range");
              return gone ? std::nullopt : std::optional(next);
            }},
@@ -97,6 +99,20 @@ TEST_F(ControllerTest, PlansOnlyWhenTheCacheHasSeenItsOwnWrites) {
   cache.advance(9);
   EXPECT_TRUE(turn()) << "the key comes back when the cache has come to 9";
   EXPECT_THAT(asked, ElementsAre("plan", "plan"));
+}
+
+TEST_F(ControllerTest, WhatIsSlowToPlanIsPlannedLessOften) {
+  next = {};
+  takes = milliseconds(4);
+  controller.enqueue(key);
+  turn();
+  controller.enqueue(key);
+  EXPECT_TRUE(turn());
+  EXPECT_EQ(asked.size(), 1U) << "it rests for fifty times four milliseconds";
+  EXPECT_EQ(due(), milliseconds(200));
+  loop.clock.advance(milliseconds(200));
+  EXPECT_TRUE(turn()) << "what came meanwhile is not lost";
+  EXPECT_EQ(asked.size(), 2U);
 }
 
 TEST_F(ControllerTest, TheObjectItselfInTheCacheCountsAsSeen) {

@@ -91,7 +91,7 @@ Task<WriteResult> write(kube::Client& client, const Create& create) {
   if (target.key.name.empty()) {
     co_return failure(Reason::kUsage, target, "is to be created without a name");
   }
-  auto answer = co_await client.create(*create.kind, create.object);
+  auto answer = co_await client.create(*create.kind, create.object, {.metadata_only = true});
   if (answer) co_return success(target, *answer);
   Error& error = answer.error();
   if (error.is(Reason::kAlreadyExists) || error.ambiguous) {
@@ -208,7 +208,7 @@ Task<WriteResult> write(kube::Client& client, const Patch& patch) {
     co_return failure(Reason::kUsage, patch.target, "is to be patched without a uid or a body");
   }
   auto answer = co_await client.patch(*patch.target.kind, where_of(patch.target, patch.subresource),
-                                      type_of(patch.type), guarded(patch));
+                                      type_of(patch.type), guarded(patch), {.metadata_only = true});
   co_return co_await finish_patch(client, patch.target, std::move(answer), json);
 }
 
@@ -222,7 +222,7 @@ Task<WriteResult> write(kube::Client& client, const Apply& apply) {
     ensure_object(object.as_object(), "metadata")["uid"] = apply.uid.text();
   }
   auto answer = co_await client.patch(*apply.kind, where_of(target), kube::PatchType::kApply,
-                                      std::move(object), {.force = true});
+                                      std::move(object), {.force = true, .metadata_only = true});
   // To create by apply, the namespace must exist: this NotFound is not about the object.
   if (!answer && apply.uid.empty() && answer.error().is(Reason::kNotFound)) {
     co_return failure(std::move(answer.error()));

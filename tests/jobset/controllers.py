@@ -136,12 +136,13 @@ class Original(Controller):
         url = f"https://127.0.0.1:{self._port.number}"
         for document in yaml.safe_load_all(manifests.read_text()):
             document["metadata"] = {"name": "original"}
-            # Only those of the JobSet: that of pods would call for every pod.
-            hooks = [h for h in document["webhooks"] if "jobset" in h["name"]]
-            for hook in hooks:
+            for hook in document["webhooks"]:
                 path = hook["clientConfig"].pop("service")["path"]
                 hook["clientConfig"] = {"url": url + path, "caBundle": certificate}
-            document["webhooks"] = hooks
+                if "pod" in hook["name"]:
+                    # As its installation has it: of pods, those of JobSets.
+                    hook["objectSelector"] = {"matchExpressions": [
+                        {"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}]}
             kind = document["kind"].removesuffix("Configuration").lower() + "configurations"
             status, answer = self.cluster.request("POST", f"{HOOKS}/{kind}", document)
             assert status == 201, answer

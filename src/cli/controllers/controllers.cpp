@@ -118,9 +118,11 @@ void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets,
     return std::vector{
         kube::Key{claim.meta.key.ns, std::string(claim.meta.labels.get(kJobSetName))}};
   });
-  manager.watch_mapped<api::Pod>(pods, controller, [](const api::Pod& pod) {
-    if (!jobset::concerns_planner(pod)) return std::vector<kube::Key>();
-    return std::vector{kube::Key{pod.meta.key.ns, std::string(pod.meta.labels.get(kJobSetName))}};
+  controller.use(pods.cache());
+  pods.cache().add_handler([&controller](const api::Pod* before, const api::Pod* after) {
+    if (after != nullptr && !jobset::concerns_planner(*after)) return;
+    const kube::Meta& meta = (after != nullptr ? after : before)->meta;
+    controller.enqueue({meta.key.ns, std::string(meta.labels.get(kJobSetName))});
   });
   manager.watch_mapped<api::Node>(nodes, controller,
                                   [](const api::Node&) { return std::vector<kube::Key>(); });

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <random>
 
+#include "http/direct_transport.h"
 #include "local/apiserver/bootstrap.h"
 #include "local/apiserver/handler.h"
 #include "local/apiserver/node_types.h"
@@ -32,6 +33,7 @@ struct ApiServer::Impl {
   std::unique_ptr<Store> store;
   std::unique_ptr<Api> api;
   std::unique_ptr<http::Server> http;
+  std::shared_ptr<http::DirectTransport> direct;
 };
 
 ApiServer::ApiServer() : impl_(std::make_unique<Impl>()) {}
@@ -55,15 +57,16 @@ Task<Result<std::string>> ApiServer::start(Executor executor, Clock& clock,
   if (auto set = api.services.set_range(options.service_range); !set) co_return fail(set.error());
   follow_store(api);
 
-  auto http =
-      http::start_server(executor,
-                         {.address = options.address,
-                          .port = options.port,
-                          .certificate_pem = options.certificate_pem,
-                          .key_pem = options.key_pem},
-                         [&api](http::Exchange& exchange) { return handle(api, exchange); });
+  const auto handler = [&api](http::Exchange& exchange) { return handle(api, exchange); };
+  auto http = http::start_server(executor,
+                                 {.address = options.address,
+                                  .port = options.port,
+                                  .certificate_pem = options.certificate_pem,
+                                  .key_pem = options.key_pem},
+                                 handler);
   if (!http) co_return fail(http.error());
   impl_->http = std::move(*http);
+  impl_->direct = std::make_shared<http::DirectTransport>(executor, handler);
   if (auto made = co_await create_first_objects(api, impl_->http->port()); !made) {
     co_await stop();  // half a server is none
     co_return fail(made.error());
@@ -76,6 +79,10 @@ uint16_t ApiServer::port() const {
   return impl_->http ? impl_->http->port() : 0;
 }
 
+std::shared_ptr<http::Transport> ApiServer::transport() const {
+  return impl_->direct;
+}
+
 void ApiServer::set_pod_backend(PodBackend* backend) {
   if (!impl_->api) return;
   impl_->api->pods = backend;
@@ -86,6 +93,7 @@ void ApiServer::set_pod_backend(PodBackend* backend) {
 Task<> ApiServer::stop() {
   if (impl_->http) co_await impl_->http->stop(seconds(1));
   impl_->http.reset();
+  if (impl_->direct) co_await impl_->direct->stop();
   if (impl_->api) {
     for (Spawned& task : impl_->api->tasks) co_await task.join();
   }

@@ -5,7 +5,7 @@
 //   … kube::Client with *url and the token …
 //   co_await server.stop();
 //
-// It is reached through HTTP only. The namespaces every cluster has are there when start() returns.
+// It is reached through HTTP, or by the same messages without a connection. The namespaces every cluster has are there when start() returns.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,7 @@
 
 #include "base/async.h"
 #include "base/result.h"
+#include "http/client.h"
 #include "local/apiserver/admission/resident.h"
 #include "local/apiserver/pod_backend.h"
 
@@ -42,6 +43,8 @@ class ApiServer {
   // The URL it serves. The executor and the clock outlive the server.
   Task<Result<std::string>> start(Executor executor, Clock& clock, ApiServerOptions options);
   uint16_t port() const;
+  // For clients in this program; refuses everything once the server has stopped.
+  std::shared_ptr<http::Transport> transport() const;
   // Where logs, exec and the like go; may come and go while the server runs. Not owned.
   void set_pod_backend(PodBackend* backend);
   // Ends all requests; everything that was answered is on disk.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
 #include "operators/jobset/names.h"
 
@@ -69,13 +70,33 @@ runtime::ObjectRef ref_to(const api::Job& job) {
   return {.kind = &kube::kinds::kJob, .key = job.meta.key, .uid = job.meta.uid};
 }
 
-runtime::Plan delete_jobs(const std::vector<const api::Job*>& jobs) {
+runtime::Plan delete_jobs(const api::JobSet& jobset, const std::vector<const api::Job*>& jobs) {
+  using enum runtime::Delete::Propagation;
   runtime::Plan plan;
   for (const api::Job* job : jobs) {
     if (job->meta.is_being_deleted()) continue;
     plan.add(runtime::Delete{.target = ref_to(*job),
-                             .propagation = runtime::Delete::Propagation::kForeground,
+                             .propagation = blocks(jobset) ? kForeground : kBackground,
                              .grace_seconds = std::nullopt});
+  }
+  return plan;
+}
+
+runtime::Plan hold_names_of_running_pods(const Observed& o, Time now, Children& children) {
+  runtime::Plan plan;
+  if (o.pods.empty()) return plan;
+  std::unordered_set<std::string> present;
+  for (const api::Job* job : o.jobs) present.insert(job->meta.uid.text());
+  const Duration patient = patience(o.jobset);
+  for (const api::Pod* pod : o.pods) {
+    const auto* owner = pod->meta.controller();
+    if (owner == nullptr || pod->is_finished() || present.contains(owner->uid.text())) continue;
+    if (pod->meta.deleted) {
+      const Time due = *pod->meta.deleted + patient;
+      if (now >= due) continue;
+      plan.look_again_in(due - now);
+    }
+    children.names.insert(owner->name);
   }
   return plan;
 }

@@ -107,8 +107,15 @@ INSTANTIATE_TEST_SUITE_P(
              {"name":"b","ready":0,"succeeded":0,"failed":0,"active":0,"suspended":0}]})",
          .jobs = {job("a", 0).failed(), job("a", 1).ready(), job("b", 0).ready(),
                   job("b", 1).deleting_since(seconds(30))},
-         .then = {"delete Job train-a-0", "delete Job train-a-1", "delete Job train-b-0",
-                  "again in 300s"}},
+         .then = {"delete Job train-a-0 in the background", "delete Job train-a-1 in the background",
+                  "delete Job train-b-0 in the background", "again in 300s"}},
+        {.name = "deletes in the foreground when it blocks",
+         .policy = R"({"maxRestarts":2,"restartStrategy":"BlockingRecreate"})",
+         .status = R"({"restarts":1,"restartsCountTowardsMax":1,"replicatedJobsStatus":[
+             {"name":"a","ready":0,"succeeded":0,"failed":0,"active":0,"suspended":0},
+             {"name":"b","ready":0,"succeeded":0,"failed":0,"active":0,"suspended":0}]})",
+         .jobs = {job("a", 0).failed()},
+         .then = {"delete Job train-a-0"}},
         {.name = "makes a Job again as soon as its name is free",
          .policy = R"({"maxRestarts":2})",
          .status = R"({"restarts":1,"restartsCountTowardsMax":1,"replicatedJobsStatus":[
@@ -239,7 +246,7 @@ TEST(RestartJob, DeletesTheFailedOneAndLeavesTheOthers) {
       world_of(rule("RestartJob"), R"(,"jobRestarts":[0,1])",
                {job("a", 0).own_attempt(0).ready(), job("a", 1).own_attempt(0).failed(),
                 job("b", 0).own_attempt(0).ready()});
-  EXPECT_THAT(lines_of(world.plan()), ::testing::ElementsAre("delete Job train-a-1"));
+  EXPECT_THAT(lines_of(world.plan()), ::testing::ElementsAre("delete Job train-a-1 in the background"));
 }
 
 TEST(RestartJob, MakesItAgainWithItsOwnAttempt) {

@@ -227,5 +227,33 @@ TEST(StuckPods, OfTheNewRunAreNotTouched) {
   EXPECT_THAT(block({pod("p", 0, "job-2").on("b1").deleting(hours(1))}), IsEmpty());
 }
 
+// Recreate: train-w-0 was deleted and is to be made again.
+std::vector<std::string> recreate(const std::vector<pod>& pods) {
+  World world{.jobset = make_jobset(
+                  fmt::format(R"({{"replicatedJobs":[{}],"failurePolicy":{{"maxRestarts":2}}}})",
+                              replicated("w", 2)),
+                  R"({"restarts":1,"restartsCountTowardsMax":1,"replicatedJobsStatus":[{"name":"w",
+                  "ready":0,"succeeded":0,"failed":0,"active":1,"suspended":0}]})")};
+  world.jobs = {job("w", 1).attempt(1).running().get()};
+  Observed observed = world.observed();
+  for (const auto& p : pods) observed.pods.push_back(&p.get());
+  EXPECT_TRUE(needs_pods(world.jobset));
+  return lines_of(plan(observed, kNow));
+}
+
+TEST(PodsOfAJobThatIsGone, AreWaitedForBeforeItIsMadeAgain) {
+  EXPECT_THAT(recreate({pod("p", 0)}), IsEmpty()) << "nobody has begun to delete it";
+  EXPECT_THAT(recreate({pod("p", 0).deleting(seconds(30))}), ElementsAre("again in 300s"));
+  EXPECT_THAT(recreate({}), ElementsAre("create Job train-w-0"));
+}
+
+TEST(PodsOfAJobThatIsGone, AreNotWaitedForOnceTheyHaveEnded) {
+  EXPECT_THAT(recreate({pod("p", 0).phase(Phase::kFailed)}), ElementsAre("create Job train-w-0"));
+}
+
+TEST(PodsOfAJobThatIsGone, AreNotWaitedForForEver) {
+  EXPECT_THAT(recreate({pod("p", 0).deleting(seconds(330))}), ElementsAre("create Job train-w-0"));
+}
+
 }  // namespace
 }  // namespace grapnel::jobset

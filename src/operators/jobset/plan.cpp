@@ -37,6 +37,14 @@ bool waits_for_resume(const api::JobSet& jobset) {
   return jobset.is_suspended() && jobset.meta.annotations.get(keys::kCreateSuspendedJobs) != "true";
 }
 
+bool has_restarted(const api::JobSet& jobset) {
+  const auto restarted = [](const api::ReplicatedJobStatus& status) {
+    return std::ranges::any_of(status.job_restarts, [](int32_t times) { return times > 0; });
+  };
+  return jobset.status.restarts.value_or(0) > 0 ||
+         std::ranges::any_of(jobset.status.replicated_jobs, restarted);
+}
+
 bool waits_for_deletion(const api::JobSet& jobset, const Children& children) {
   const auto& policy = jobset.spec.failure_policy;
   return policy && policy->restart_strategy == api::RestartStrategy::BlockingRecreate &&
@@ -170,9 +178,10 @@ Plan report_refusal(const Observed& o, StatusDraft& status) {
   return plan;
 }
 
-Plan advance(const Observed& o, const Children& children, StatusDraft& status, Time now) {
-  Plan plan = delete_jobs(children.previous);
+Plan advance(const Observed& o, Children& children, StatusDraft& status, Time now) {
+  Plan plan = delete_jobs(o.jobset, children.previous);
   plan.add(release_stuck(o, children.previous, now));
+  plan.add(hold_names_of_running_pods(o, now, children));
   if (!o.jobset.is_suspended() && status.all_jobs_ready()) {
     status.restarting_over("JobsReady", "all jobs are ready");
   }
@@ -191,15 +200,15 @@ Plan advance(const Observed& o, const Children& children, StatusDraft& status, T
 Plan plan(const Observed& o, Time now) {
   const api::JobSet& jobset = o.jobset;
   if (jobset.meta.is_being_deleted() || is_managed_by_another(jobset)) return {};
-  const Children children = sort_children(jobset, o.jobs);
+  Children children = sort_children(jobset, o.jobs);
   StatusDraft status(jobset, now);
   status.count(children);
   Plan plan;
   if (o.refused != nullptr) {
     plan = report_refusal(o, status);
   } else if (is_finished(jobset)) {
-    plan = delete_jobs(children.active);
-    plan.add(delete_jobs(children.previous));
+    plan = delete_jobs(jobset, children.active);
+    plan.add(delete_jobs(jobset, children.previous));
     plan.add(expire(jobset, now));
   } else {
     plan = advance(o, children, status, now);
@@ -210,8 +219,7 @@ Plan plan(const Observed& o, Time now) {
 }
 
 bool needs_pods(const api::JobSet& jobset) {
-  const auto& policy = jobset.spec.failure_policy;
-  if (policy && policy->restart_strategy == api::RestartStrategy::BlockingRecreate) return true;
+  if (has_restarted(jobset)) return true;
   if (jobset.meta.annotations.has(keys::kExclusiveTopology)) return true;
   return std::ranges::any_of(jobset.spec.replicated_jobs, [](const api::ReplicatedJob& replicated) {
     return at(replicated.job_template, "metadata", "annotations", keys::kExclusiveTopology) !=

@@ -27,7 +27,7 @@ struct Observed {
   const runtime::Refusal* refused = nullptr;
 };
 
-// Whether the planner reads the JobSet's pods: for exclusive placement and BlockingRecreate.
+// Whether the planner reads the JobSet's pods: for exclusive placement and after a restart.
 bool needs_pods(const api::JobSet& jobset);
 
 runtime::Plan plan(const Observed& observed, Time now);
