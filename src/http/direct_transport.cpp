@@ -1,8 +1,12 @@
 #include "http/direct_transport.h"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <set>
 
 namespace grapnel::http {
+namespace asio = boost::asio;
 namespace {
 
 constexpr size_t kMostUnread = 1UL << 20;  // of a stream; then its writer waits
@@ -62,13 +66,26 @@ class DirectTransport::Call final : public Exchange {
 
   // ---- the side of the one who asked
 
-  Task<> until_begun() {
-    while (!head_ && !ended_) co_await changed_.wait();
+  // Whether the head of the answer came in time. A plain timer: with_deadline() would throw for
+  // each request that is answered.
+  Task<bool> begins_before(Instant deadline) {
+    asio::steady_timer timer(co_await this_executor(), deadline);
+    begun_ = &timer;
+    struct Forget {
+      asio::steady_timer*& timer;
+      ~Forget() { timer = nullptr; }
+    } forget{begun_};
+    while (!head_ && !ended_) {
+      const auto [cancelled] = co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+      if (!cancelled) co_return false;
+    }
+    co_return true;
   }
   std::optional<Response>& head() { return head_; }
   Task<Result<std::string>> read() {
     while (unread_.empty() && !complete_ && !ended_) co_await changed_.wait();
-    if (unread_.empty() && !complete_) co_return fail(Reason::kTransport, "the answer was cut short");
+    if (unread_.empty() && !complete_)
+      co_return fail(Reason::kTransport, "the answer was cut short");
     changed_.notify_all();
     co_return std::exchange(unread_, "");
   }
@@ -86,12 +103,16 @@ class DirectTransport::Call final : public Exchange {
       complete_ = true;
     }
     ended_ = true;
-    changed_.notify_all();
+    notify();
   }
 
  private:
   void start(Response head) {
     head_ = std::move(head);
+    notify();
+  }
+  void notify() {
+    if (begun_ != nullptr) begun_->cancel();
     changed_.notify_all();
   }
 
@@ -102,6 +123,7 @@ class DirectTransport::Call final : public Exchange {
   bool ended_ = false;      // the handler has
   bool abandoned_ = false;  // nobody reads any more
   Signal changed_;
+  asio::steady_timer* begun_ = nullptr;
   Spawned running_;
 };
 
@@ -162,7 +184,7 @@ Task<Result<StreamResponse>> DirectTransport::open(Request request) {
   auto body = std::make_unique<Body>(call);  // ends the call if we are cancelled
   calls_->running.insert(call);
   call->run(spawn(calls_->executor, serve(calls_, call)));
-  const bool in_time = co_await with_deadline(system_clock(), deadline, call->until_begun());
+  const bool in_time = co_await call->begins_before(deadline);
   if (!in_time || !call->head()) {
     co_return fail(Error{.reason = in_time ? Reason::kTransport : Reason::kTimeout,
                          .message = in_time ? "the server has stopped" : "no answer in time",

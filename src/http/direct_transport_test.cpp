@@ -8,9 +8,9 @@ namespace grapnel::http {
 namespace {
 
 struct DirectTransportTest : LoopTest {
-  std::string seen;      // "GET /path?query", of the last request
-  bool ended = false;    // of the last handler
-  size_t written = 0;    // pieces that a handler has got rid of
+  std::string seen;    // "GET /path?query", of the last request
+  bool ended = false;  // of the last handler
+  size_t written = 0;  // pieces that a handler has got rid of
   std::shared_ptr<DirectTransport> transport = std::make_shared<DirectTransport>(
       executor, [this](Exchange& exchange) { return answer(exchange); });
 
@@ -24,7 +24,8 @@ struct DirectTransportTest : LoopTest {
     if (request.target == "/nothing") co_return;
     if (request.target == "/never") co_await exchange.closed();
     if (!request.target.starts_with("/stream")) {
-      (void)co_await exchange.respond({.status = 201, .headers = {{"A", "b"}}, .body = request.body});
+      (void)co_await exchange.respond(
+          {.status = 201, .headers = {{"A", "b"}}, .body = request.body});
       co_return;
     }
     (void)co_await exchange.begin({.status = 200, .headers = {}, .body = ""});
@@ -38,14 +39,15 @@ struct DirectTransportTest : LoopTest {
 
   Result<Response> send(std::string method, std::string path, Duration timeout = seconds(5)) {
     Result<Response> answer;
-    run([](DirectTransport& t, Request request, Result<Response>& out) -> Task<> {
+    run([](DirectTransport& t, Request request,
+           Result<Response>& out) -> Task<> {
       out = co_await t.send(std::move(request));
     }(*transport,
-      {.method = std::move(method),
-       .target = "https://server:1" + std::move(path),
-       .body = "text",
-       .timeout = timeout},
-      answer));
+                                  {.method = std::move(method),
+                                   .target = "https://server:1" + std::move(path),
+                                   .body = "text",
+                                   .timeout = timeout},
+                                  answer));
     return answer;
   }
   std::unique_ptr<BodyStream> open_endless() {

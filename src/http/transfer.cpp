@@ -245,7 +245,8 @@ Result<> Transfer::configure() {
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);  // a cancel does not wait for a name lookup
   curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L);
-  curl_easy_setopt(easy_, CURLOPT_UPLOAD_BUFFERSIZE, 16384L);  // not 64 KB for each that is under way
+  curl_easy_setopt(easy_, CURLOPT_UPLOAD_BUFFERSIZE,
+                   16384L);  // not 64 KB for each that is under way
   curl_easy_setopt(easy_, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPIDLE, 30L);

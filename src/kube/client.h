@@ -50,7 +50,7 @@ struct WriteOptions {
   bool dry_run = false;
   bool force = false;            // for apply: take over fields of other managers
   std::string field_validation;  // Ignore, Warn, Strict
-  bool metadata_only = false;    // of the answer: spares the server writing all of it, and us reading
+  bool metadata_only = false;  // of the answer: spares the server writing all of it, and us reading
 };
 
 enum class PatchType { kMerge, kJson, kStrategic, kApply };

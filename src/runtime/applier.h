@@ -1,9 +1,10 @@
 // Carries out a Plan: its stages one after the other, the writes of a stage at the same time, then
 // the status, then events and counts. It stops at the first stage in which a write failed.
 //
-// Of the writes of one stage a few go out at first, and one more at a time for each that was granted,
-// so that a refusal that holds for all of them (a quota) is met by a few and not by five hundred. Over
-// all plans together at most `in_flight` are under way. A write that would change nothing is not sent.
+// Of the writes of one stage a few go out at first, and one more at a time for each that was
+// granted, so that a refusal that holds for all of them (a quota) is met by a few and not by five
+// hundred. Over all plans together at most `in_flight` are under way. A write that would change
+// nothing is not sent.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>

@@ -173,7 +173,8 @@ bool Controller::has_seen(const Trace& trace, Instant since) const {
   return meta != nullptr && meta->resource_version >= trace.version;
 }
 
-// From the back, up to one that was not seen: with thousands under way this is asked at every event.
+// From the back, up to one that was not seen: with thousands under way this is asked at every
+// event.
 void Controller::forget_seen(Unseen& unseen) const {
   auto& traces = unseen.traces;
   while (!traces.empty() && has_seen(traces.back(), unseen.since)) traces.pop_back();

@@ -2,11 +2,13 @@
 // comes back.
 //
 // What must hold:
-//  - a key is planned only on caches that have seen all of this controller's own writes for it: what
+//  - a key is planned only on caches that have seen all of this controller's own writes for it:
+//  what
 //    a planner does not find there does not exist (so it may let a finalizer go). A cache that does
 //    not show them in time is made to watch again, and at last to list again;
 //  - after any failure the key comes back, later each time; a conflict almost at once;
-//  - an object that is slow to plan is planned less often, so that one of five thousand children takes
+//  - an object that is slow to plan is planned less often, so that one of five thousand children
+//  takes
 //    no more of the loop than one of fifty: events that come meanwhile are answered together;
 //  - a refusal is told to the planner once, so that it can set a condition, and does not loop.
 #pragma once

@@ -5,7 +5,8 @@
 //   … kube::Client with *url and the token …
 //   co_await server.stop();
 //
-// It is reached through HTTP, or by the same messages without a connection. The namespaces every cluster has are there when start() returns.
+// It is reached through HTTP, or by the same messages without a connection. The namespaces every
+// cluster has are there when start() returns.
 #pragma once
 
 #include <memory>

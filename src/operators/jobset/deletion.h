@@ -14,18 +14,18 @@ namespace grapnel::jobset {
 runtime::ObjectRef ref_to(const api::Job& job);
 
 // A Job goes at once, and its pods after it: that costs the cluster a third of the requests that a
-// deletion in the foreground does. With BlockingRecreate it stays until its pods are gone, as only the
-// API server can promise that none is left. Those in deletion already are left alone.
+// deletion in the foreground does. With BlockingRecreate it stays until its pods are gone, as only
+// the API server can promise that none is left. Those in deletion already are left alone.
 runtime::Plan delete_jobs(const api::JobSet& jobset, const std::vector<const api::Job*>& jobs);
 
-// A Job is not made again while pods of the one before it run: it takes their name in DNS. Pods that
-// cannot end (their node is lost) are not waited for for ever.
+// A Job is not made again while pods of the one before it run: it takes their name in DNS. Pods
+// that cannot end (their node is lost) are not waited for for ever.
 runtime::Plan hold_names_of_running_pods(const Observed& observed, Time now, Children& children);
 
-// A pod on a lost node never ends, and holds a Job that is deleted in the foreground. Once a Job has been so for long
-// enough, it no longer waits for its pods: its name becomes free and the restart goes on. Where
-// BlockingRecreate promises that no pod of the earlier run is left, the pods on lost nodes are
-// deleted by force instead, and pods on nodes that answer are waited for.
+// A pod on a lost node never ends, and holds a Job that is deleted in the foreground. Once a Job
+// has been so for long enough, it no longer waits for its pods: its name becomes free and the
+// restart goes on. Where BlockingRecreate promises that no pod of the earlier run is left, the pods
+// on lost nodes are deleted by force instead, and pods on nodes that answer are waited for.
 runtime::Plan release_stuck(const Observed& observed, const std::vector<const api::Job*>& jobs,
                             Time now);
 

@@ -107,7 +107,8 @@ INSTANTIATE_TEST_SUITE_P(
              {"name":"b","ready":0,"succeeded":0,"failed":0,"active":0,"suspended":0}]})",
          .jobs = {job("a", 0).failed(), job("a", 1).ready(), job("b", 0).ready(),
                   job("b", 1).deleting_since(seconds(30))},
-         .then = {"delete Job train-a-0 in the background", "delete Job train-a-1 in the background",
+         .then = {"delete Job train-a-0 in the background",
+                  "delete Job train-a-1 in the background",
                   "delete Job train-b-0 in the background", "again in 300s"}},
         {.name = "deletes in the foreground when it blocks",
          .policy = R"({"maxRestarts":2,"restartStrategy":"BlockingRecreate"})",
@@ -246,7 +247,8 @@ TEST(RestartJob, DeletesTheFailedOneAndLeavesTheOthers) {
       world_of(rule("RestartJob"), R"(,"jobRestarts":[0,1])",
                {job("a", 0).own_attempt(0).ready(), job("a", 1).own_attempt(0).failed(),
                 job("b", 0).own_attempt(0).ready()});
-  EXPECT_THAT(lines_of(world.plan()), ::testing::ElementsAre("delete Job train-a-1 in the background"));
+  EXPECT_THAT(lines_of(world.plan()),
+              ::testing::ElementsAre("delete Job train-a-1 in the background"));
 }
 
 TEST(RestartJob, MakesItAgainWithItsOwnAttempt) {
