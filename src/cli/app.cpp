@@ -45,7 +45,8 @@ struct Invocation {
 
 void add_output(CLI::App* command, Output& output) {
   command->add_option("-o,--output", output, "Form of the output")
-      ->transform(CLI::CheckedTransformer(kOutputs, CLI::ignore_case));
+      ->transform(CLI::CheckedTransformer(kOutputs, CLI::ignore_case))
+      ->option_text("TEXT:{table,wide,name,json,yaml}");
 }
 
 void add_manifest(CLI::App* command, ManifestOptions& options) {
@@ -334,8 +335,9 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of all commands");
   Invocation i;
-  app.add_option("--log-format", i.log_format, "auto, text or json")
-      ->transform(CLI::CheckedTransformer(kLogFormats, CLI::ignore_case));
+  app.add_option("--log-format", i.log_format, "Form of the log")
+      ->transform(CLI::CheckedTransformer(kLogFormats, CLI::ignore_case))
+      ->option_text("TEXT:{auto,text,json}");
   app.add_flag("-v,--verbose", i.verbose, "Say more in the log");
   app.fallthrough();
 

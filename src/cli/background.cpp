@@ -9,8 +9,12 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <iostream>
 #include <thread>
 #include <vector>
+
+#include "base/strings.h"
+#include "document/json.h"
 
 extern char** environ;
 
@@ -22,6 +26,17 @@ std::string last_lines(const ClusterPaths& paths) {
   const auto text = read_file(paths.log());
   if (!text) return "";
   return text->size() <= kMost ? *text : text->substr(text->size() - kMost);
+}
+
+// What the machine cannot do, and what the options mean: nobody reads the log of what works.
+void tell_warnings(const ClusterPaths& paths) {
+  const auto text = read_file(paths.log());
+  if (!text) return;
+  for (const auto line : split(*text, '\n')) {
+    const auto entry = parse_json(line);
+    if (!entry || string_or(find(*entry, "level")) != "warning") continue;
+    std::cerr << "grapnel: " << string_or(find(*entry, "msg")) << "\n";
+  }
 }
 
 Result<int> spawn_detached(const ClusterPaths& paths, std::vector<std::string> arguments) {
@@ -74,6 +89,7 @@ Result<int> start_in_background(const ClusterPaths& paths, const ClusterOptions&
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
+  tell_warnings(paths);
   return *pid;
 }
 

@@ -73,6 +73,7 @@ class Transfer {
   void configure_callbacks();
   void finished(CURLcode code);  // by the loop
   bool is_full() const;          // the reader is behind: leave the rest in the kernel
+  bool is_in_long_body() const { return request_.pooled && head_done_ && !done_; }
   void wake() { timer_.cancel(); }
   size_t on_header(std::string_view line);
   size_t on_body(std::string_view piece);
@@ -128,6 +129,7 @@ class CurlLoop : public std::enable_shared_from_this<CurlLoop> {
   void forget(curl_socket_t fd);
   void arm(const std::shared_ptr<Socket>& socket, int direction);
   void ready(const std::shared_ptr<Socket>& socket, int direction);
+  void let_gather(const std::shared_ptr<Socket>& socket);
   void look_again(const std::shared_ptr<Socket>& socket);
   void look_where_records_came();
   void drive(curl_socket_t fd, int events);

@@ -123,8 +123,9 @@ def test_kubectl_sees_the_experiment_and_what_it_became(grapnel, kube_programs, 
 
 def test_down_leaves_no_process_and_no_mount(tmp_path):
     program = Grapnel(tmp_path)
-    ran = program("run", "--cluster", "short", EXAMPLE, cwd=EXAMPLE.parent)
+    ran = program("run", "--cluster", "short", "--oversubscribe", "4", EXAMPLE, cwd=EXAMPLE.parent)
     assert ran.returncode == 0, ran.stderr
+    assert "pods may ask for 4 times the CPUs and memory that this machine has" in ran.stderr
     assert program("status", "--name", "short").returncode == 0
     assert program("down", "--name", "short").returncode == 0
     assert program("status", "--name", "short").returncode == 1

@@ -26,8 +26,8 @@ def start(cluster, group, python):
     cluster.create(ray_pod(f"{group}-head", group,
                            f"until ray start --head --port=6379 --dashboard-host=0.0.0.0 {COMMON}; do ray stop --force; done; "
                            f"python {PROGRAMS / 'ray_sum.py'} {WORKERS + 1}", python))
-    wait = (f"until python -c \"import socket; socket.create_connection(('{group}-head.{group}', 6379), 1)\" 2>/dev/null; "
-            "do sleep 0.3; done")
+    # By the shell: six Pythons that start again and again would take the head's time.
+    wait = f"until bash -c '</dev/tcp/{group}-head.{group}/6379' 2>/dev/null; do sleep 0.3; done"
     for i in range(WORKERS):
         # What every Ray operator's init container does: the head serves before workers ask.
         cluster.create(ray_pod(f"{group}-worker-{i}", group,
