@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <boost/asio/error.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/beast/http/status.hpp>
-#include <boost/system/system_error.hpp>
 #include <ctime>
 
-#include "base/log.h"
 #include "http/request_parser.h"
+#include "http/run_handler.h"
 #include "http/upgrade.h"
 
 namespace grapnel::http {
@@ -151,24 +149,7 @@ Task<> Connection::refuse(int status, std::string reason) {
 }
 
 Task<> Connection::call_handler() {
-  std::string problem;
-  bool aborted = false;
-  try {
-    co_await server_->handler(*this);
-  } catch (const boost::system::system_error& error) {
-    aborted = error.code() == asio::error::operation_aborted;
-    problem = error.what();
-  } catch (const std::exception& error) {
-    problem = error.what();
-  }
-  const auto state = co_await asio::this_coro::cancellation_state;
-  if (aborted && state.cancelled() != asio::cancellation_type::none) {
-    throw boost::system::system_error(asio::error::operation_aborted);
-  }
-  if (!problem.empty()) {
-    log_error("a request handler ended with an exception",
-              {{"what", problem}, {"method", request_.method}, {"target", request_.target}});
-  }
+  co_await run_handler(server_->handler, *this);
   if (answer_ == Answer::kNone) {
     (void)co_await respond({.status = 500,
                             .headers = {{"Content-Type", "text/plain; charset=utf-8"}},

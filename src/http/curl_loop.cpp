@@ -154,9 +154,8 @@ void CurlLoop::ready(const std::shared_ptr<Socket>& socket, int direction) {
     return;
   }
   drive(socket->fd, direction);
-  if (reads && socket->owner != nullptr && socket->owner->is_in_long_body())
-    return let_gather(socket);
-  arm(socket, direction);
+  const bool may_gather = reads && socket->owner != nullptr && socket->owner->is_in_long_body();
+  may_gather ? let_gather(socket) : arm(socket, direction);
 }
 
 // A list comes record by record, as fast as the server writes it: it costs a third less to take

@@ -5,6 +5,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <set>
 
+#include "http/run_handler.h"
+
 namespace grapnel::http {
 namespace asio = boost::asio;
 namespace {
@@ -173,7 +175,7 @@ Task<> DirectTransport::serve(std::shared_ptr<Calls> calls, std::shared_ptr<Call
       calls.one_ended.notify_all();
     }
   } ended{*calls, call};
-  co_await calls->handler(*call);
+  co_await run_handler(calls->handler, *call);
 }
 
 Task<Result<StreamResponse>> DirectTransport::open(Request request) {

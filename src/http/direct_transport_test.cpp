@@ -22,6 +22,7 @@ struct DirectTransportTest : LoopTest {
     const Request& request = exchange.request();
     seen = request.method + " " + request.target;
     if (request.target == "/nothing") co_return;
+    if (request.target == "/defect") throw std::runtime_error("a defect");
     if (request.target == "/never") co_await exchange.closed();
     if (!request.target.starts_with("/stream")) {
       (void)co_await exchange.respond(
@@ -77,6 +78,7 @@ TEST_F(DirectTransportTest, AStreamIsReadToItsEndAndOneCutShortIsAnError) {
 
 TEST_F(DirectTransportTest, AHandlerThatAnswersNothingIsAnsweredFor) {
   EXPECT_EQ(send("GET", "/nothing")->status, 500);
+  EXPECT_EQ(send("GET", "/defect")->status, 500);
 }
 
 TEST_F(DirectTransportTest, AnAnswerThatDoesNotComeIsATimeOut) {
