@@ -1,6 +1,7 @@
 #include "http/direct_transport.h"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <set>
@@ -187,6 +188,9 @@ Task<Result<StreamResponse>> DirectTransport::open(Request request) {
   calls_->running.insert(call);
   call->run(spawn(calls_->executor, serve(calls_, call)));
   const bool in_time = co_await call->begins_before(deadline);
+  // Others run before the next step, as they do while an answer is on its way: who asks again and
+  // again until it hears of a change must not keep the news from coming.
+  co_await asio::post(calls_->executor, asio::use_awaitable);
   if (!in_time || !call->head()) {
     co_return fail(Error{.reason = in_time ? Reason::kTransport : Reason::kTimeout,
                          .message = in_time ? "the server has stopped" : "no answer in time",

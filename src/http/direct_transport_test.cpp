@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/post.hpp>
+
 #include "http/loopback_test.h"
 
 namespace grapnel::http {
@@ -69,6 +71,21 @@ TEST_F(DirectTransportTest, TheHandlerSeesThePathAndItsAnswerComesBack) {
   EXPECT_EQ(answer->status, 201);
   EXPECT_EQ(answer->headers.get("a"), "b");
   EXPECT_EQ(answer->body, "text");
+}
+
+TEST_F(DirectTransportTest, OthersRunBetweenOneRequestAndTheNext) {
+  int turns = 0;
+  auto other = spawn(executor, [](Executor on, int& n) -> Task<> {
+    for (;; ++n) co_await boost::asio::post(on, boost::asio::use_awaitable);
+  }(executor, turns));
+  run([](DirectTransport& t, int& n) -> Task<> {
+    for (int asked = 0; n < 3 && asked < 1000; ++asked) {
+      (void)co_await t.send({.target = "http://server/a"});
+    }
+  }(*transport, turns));
+  EXPECT_GE(turns, 3);
+  other.cancel();
+  run(other.join());
 }
 
 TEST_F(DirectTransportTest, AStreamIsReadToItsEndAndOneCutShortIsAnError) {

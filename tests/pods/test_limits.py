@@ -22,6 +22,23 @@ def test_too_much_memory_ends_as_oom_killed(cluster, name):
 
 
 @pytest.mark.only("root")
+def test_processes_and_threads_are_counted(cluster, name):
+    limited(cluster, "pids")
+    out = cluster.run(pod(name, """exec /usr/bin/python3 -c '
+import os, threading
+stop = threading.Event()
+threading.stack_size(64 << 10)
+try:
+    for i in range(10000):
+        threading.Thread(target=stop.wait, daemon=True).start()
+except RuntimeError:
+    pass
+print(threading.active_count(), flush=True)
+os._exit(0)'"""))
+    assert 4000 < int(out) <= 4096
+
+
+@pytest.mark.only("root")
 def test_a_fork_bomb_is_held(cluster, name):
     limited(cluster, "pids")
     cluster.create(pod(name, "bomb() { bomb | bomb & }; bomb; sleep 3; echo alive; exit 0"))

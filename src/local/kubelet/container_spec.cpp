@@ -74,6 +74,9 @@ Result<std::vector<std::string>> arguments_of(const ContainerInput& in,
   return out;
 }
 
+// Threads count, too. Far more than a training process needs, and far less than a machine has.
+constexpr uint64_t kMostProcesses = 4096;
+
 Limits limits_of(const Container& container) {
   const auto amount = [&](std::string_view list,
                           std::string_view resource) -> std::optional<Quantity> {
@@ -90,6 +93,7 @@ Limits limits_of(const Container& container) {
   if (const auto memory = amount("limits", "memory")) {
     out.memory_bytes = static_cast<uint64_t>(memory->units());
   }
+  out.processes = kMostProcesses;
   return out;
 }
 
