@@ -36,11 +36,6 @@ runtime::Patch without_waiting(const api::Job& job) {
           .if_version = job.meta.resource_version};
 }
 
-bool blocks(const api::JobSet& jobset) {
-  const auto& policy = jobset.spec.failure_policy;
-  return policy && policy->restart_strategy == api::RestartStrategy::BlockingRecreate;
-}
-
 bool is_held_by_pods(const api::Job& job) {
   const auto& finalizers = job.meta.finalizers;
   return job.meta.deleted &&
@@ -68,6 +63,11 @@ void when_stuck(Time since, Duration patience, Time now, runtime::Plan& plan,
 
 runtime::ObjectRef ref_to(const api::Job& job) {
   return {.kind = &kube::kinds::kJob, .key = job.meta.key, .uid = job.meta.uid};
+}
+
+bool blocks(const api::JobSet& jobset) {
+  const auto& policy = jobset.spec.failure_policy;
+  return policy && policy->restart_strategy == api::RestartStrategy::BlockingRecreate;
 }
 
 runtime::Plan delete_jobs(const api::JobSet& jobset, const std::vector<const api::Job*>& jobs) {

@@ -13,9 +13,12 @@ namespace grapnel::jobset {
 
 runtime::ObjectRef ref_to(const api::Job& job);
 
-// A Job goes at once, and its pods after it: that costs the cluster a third of the requests that a
-// deletion in the foreground does. With BlockingRecreate it stays until its pods are gone, as only
-// the API server can promise that none is left. Those in deletion already are left alone.
+// Whether no Job of a new run may begin before all of the earlier one are gone: BlockingRecreate.
+bool blocks(const api::JobSet& jobset);
+
+// A Job goes at once, and its pods after it: that costs the cluster fewer requests than a deletion
+// in the foreground. With BlockingRecreate it stays until its pods are gone, as only the API server
+// can promise that none is left. Those in deletion already are left alone.
 runtime::Plan delete_jobs(const api::JobSet& jobset, const std::vector<const api::Job*>& jobs);
 
 // A Job is not made again while pods of the one before it run: it takes their name in DNS. Pods

@@ -46,9 +46,7 @@ bool has_restarted(const api::JobSet& jobset) {
 }
 
 bool waits_for_deletion(const api::JobSet& jobset, const Children& children) {
-  const auto& policy = jobset.spec.failure_policy;
-  return policy && policy->restart_strategy == api::RestartStrategy::BlockingRecreate &&
-         !children.previous.empty();
+  return blocks(jobset) && !children.previous.empty();
 }
 
 void add_network_and_claims(const Observed& o, Plan& plan) {
