@@ -67,9 +67,9 @@ class JobCounter:
                                labels.get("jobset.sigs.k8s.io/restart-attempt")].add(metadata["uid"])
 
 
-def connect(cluster, timeout=60):
+def connect(cluster):
     context = ssl.create_default_context(cafile=cluster.ca_file)
-    return http.client.HTTPSConnection(cluster.url.removeprefix("https://"), timeout=timeout,
+    return http.client.HTTPSConnection(cluster.url.removeprefix("https://"), timeout=60,
                                        context=context)
 
 
