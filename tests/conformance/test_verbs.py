@@ -274,20 +274,20 @@ def test_list_in_pages(probe, many):
 
 
 def test_list_from_what_the_server_has_at_hand(probe, many):
-    newest = probe.list(kind=CONFIG_MAP, namespace=many)
+    newest = probe.list(kind=CONFIG_MAP, namespace=many, label_selector="third")
     version = newest["metadata"]["resourceVersion"]
     for options in ({"resource_version": "0"},
                     {"resource_version": version, "resource_version_match": "NotOlderThan"},
                     {"resource_version": version, "resource_version_match": "Exact"}):
-        again = probe.list(kind=CONFIG_MAP, namespace=many, **options)
+        again = probe.list(kind=CONFIG_MAP, namespace=many, label_selector="third", **options)
         assert names(again) == names(newest)
 
 
 def test_list_as_a_stream(probe, many):
-    text = probe.start("open_list", kind=CONFIG_MAP, namespace=many).text()
+    text = probe.start("open_list", kind=CONFIG_MAP, namespace=many, label_selector="third").text()
     listed = json.loads(text)
     assert listed["kind"] == "ConfigMapList"
-    assert names(listed) == names(probe.list(kind=CONFIG_MAP, namespace=many))
+    assert names(listed) == names(probe.list(kind=CONFIG_MAP, namespace=many, label_selector="third"))
 
 
 # ---- subresources

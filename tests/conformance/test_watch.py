@@ -50,7 +50,7 @@ def test_resuming_misses_nothing(probe, namespace, version):
 
 def test_the_server_ends_it_after_the_time_asked_for(probe, namespace, version):
     watch = probe.start("watch", kind=CONFIG_MAP, namespace=namespace, resource_version=version,
-                        timeout=1)
+                        label_selector="mine", timeout=1)
     events = list(watch.lines())
     assert all(event["type"] == "BOOKMARK" for event in events)
 
