@@ -4,6 +4,8 @@ import tempfile
 
 import pytest
 
+from kube.programs import Programs
+
 from .grapnel import ROOT, Grapnel
 
 
@@ -25,6 +27,18 @@ def up(grapnel):
     started = grapnel("up", "-d")
     assert started.returncode == 0, started.stderr + grapnel.cluster_log()
     return grapnel
+
+
+@pytest.fixture
+def kubectl(up, kube_programs):
+    """Calls it for the laptop cluster."""
+    env = up("env").stdout.split("=", 1)[1].strip()
+
+    def call(*arguments):
+        return subprocess.run([Programs().path("kubectl"), "--kubeconfig", env, *arguments],
+                              capture_output=True, text=True, timeout=60)
+
+    return call
 
 
 @pytest.fixture(scope="session")

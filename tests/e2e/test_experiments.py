@@ -149,3 +149,19 @@ def test_an_empty_list_says_so(up):
     listed = up("list", "-n", "kube-system")
     assert (listed.returncode, listed.stdout) == (0, "")
     assert listed.stderr == "there are no experiments in namespace kube-system\n"
+
+
+def test_a_quota_without_room_is_named_and_the_experiment_goes_on_without_it(up, kubectl, tmp_path):
+    assert kubectl("create", "quota", "none", "--hard=pods=0").returncode == 0
+    log = tmp_path / "log"
+    run = up.start("run", "--name", "crowded", manifest(tmp_path, "echo hello"), log=log)
+    why = "exceeded quota: none, requested: pods=1, used: pods=0, limited: pods=0"
+    try:
+        wait_for("the reason", lambda: why in log.read_text())
+        assert "0 of 2 processes are up; Job crowded-worker-0 cannot create its pods: " in log.read_text()
+        assert f"forbidden: {why}" in up("status", "crowded").stdout
+    finally:
+        kubectl("delete", "quota", "none")
+        code = run.wait(timeout=120)
+    said = log.read_text()
+    assert code == 0 and "worker-0 | hello" in said and "worker-1 | hello" in said, said

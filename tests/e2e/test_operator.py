@@ -218,11 +218,7 @@ def test_events_are_recorded(control_plane, namespace, operator):
 
 def test_a_refusal_becomes_a_condition_and_an_event_and_does_not_loop(control_plane, namespace,
                                                                       operator):
-    quota = {"metadata": {"name": "none"}, "spec": {"hard": {"count/jobsets.jobset.x-k8s.io": "0"}}}
-    assert control_plane.request("POST", f"/api/v1/namespaces/{namespace}/resourcequotas",
-                                 quota)[0] == 201
-    wait_for(lambda: "hard" in control_plane.request(
-        "GET", f"/api/v1/namespaces/{namespace}/resourcequotas/none")[1].get("status", {}))
+    set_quota(control_plane, namespace, {"count/jobsets.jobset.x-k8s.io": "0"})
     create(control_plane, experiment("refused", namespace))
 
     def refused():
@@ -247,6 +243,34 @@ def test_a_refusal_becomes_a_condition_and_an_event_and_does_not_loop(control_pl
 
     control_plane.request("DELETE", f"/api/v1/namespaces/{namespace}/resourcequotas/none")
     wait_for(lambda: ended(control_plane, namespace, "refused"), seconds=120)
+
+
+def test_a_quota_that_leaves_no_room_for_pods_is_named(control_plane, namespace, operator):
+    """The server takes the Job; only its controller hears the refusal."""
+    set_quota(control_plane, namespace, {"pods": "0"})
+    create(control_plane, experiment("no-room", namespace))
+
+    def refused():
+        found = get_experiment(control_plane, namespace, "no-room").get("status", {})
+        return found.get("reason") == "Refused" and found
+
+    status = wait_for(refused)
+    assert status["phase"] == "Pending"
+    assert re.fullmatch(
+        r"0 of 2 processes are up; Job no-room-worker-0 cannot create its pods: pods "
+        r"\"no-room-worker-0-\S+\" is forbidden: exceeded quota: none, requested: pods=1, "
+        r"used: pods=0, limited: pods=0", status["message"])
+
+    control_plane.request("DELETE", f"/api/v1/namespaces/{namespace}/resourcequotas/none")
+    wait_for(lambda: ended(control_plane, namespace, "no-room"), seconds=120)
+
+
+def set_quota(control_plane, namespace, hard):
+    """A quota called `none`, in force when this returns."""
+    path = f"/api/v1/namespaces/{namespace}/resourcequotas"
+    assert control_plane.request("POST", path, {"metadata": {"name": "none"},
+                                                "spec": {"hard": hard}})[0] == 201
+    wait_for(lambda: "hard" in control_plane.request("GET", f"{path}/none")[1].get("status", {}))
 
 
 def requests_of(operator, code):

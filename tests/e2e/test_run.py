@@ -8,8 +8,6 @@ import time
 
 import pytest
 
-from kube.programs import Programs
-
 from .grapnel import ROOT, Grapnel
 
 EXAMPLE = ROOT / "examples" / "two-processes" / "manifest.yaml"
@@ -100,14 +98,9 @@ def test_a_wrong_manifest_changes_nothing(grapnel, tmp_path, change, expected):
     assert ran.stdout == ""
 
 
-def test_kubectl_sees_the_experiment_and_what_it_became(grapnel, kube_programs, tmp_path):
+def test_kubectl_sees_the_experiment_and_what_it_became(grapnel, kubectl, tmp_path):
     ran = grapnel("run", "--name", "seen", manifest(tmp_path, "echo hello"))
     assert ran.returncode == 0, ran.stderr
-    env = grapnel("env").stdout.split("=", 1)[1].strip()
-
-    def kubectl(*arguments):
-        return subprocess.run([Programs().path("kubectl"), "--kubeconfig", env, *arguments],
-                              capture_output=True, text=True, timeout=60)
 
     for kind in ("experiment", "jobset", "job"):
         names = kubectl("get", kind, "-o", "name").stdout

@@ -1,5 +1,6 @@
 #include "cli/controllers/controllers.h"
 
+#include "api/event.h"
 #include "api/experiment.h"
 #include "api/jobset.h"
 #include "api/node.h"
@@ -65,10 +66,8 @@ std::vector<Permission> experiment_writes() {
           {kinds::kJobSet, "", {"create", "patch"}}};
 }
 
-void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets,
+void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets, Informer<api::Job>& jobs,
                 const ControllerOptions& options) {
-  auto& jobs = manager.add_informer<api::Job>(watch_of(kinds::kJob, options, kJobSetName),
-                                              jobset::decode_child_job);
   auto& services = manager.add_informer<api::Service>(
       watch_of(kinds::kService, options),
       [](JsonView object) { return api::decode_service(object, {.all_labels = false}); });
@@ -128,7 +127,17 @@ void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets,
                                   [](const api::Node&) { return std::vector<kube::Key>(); });
 }
 
-void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets,
+// What Jobs said of pods they could not create, by the Job's uid: a quota appears nowhere else.
+Informer<api::Event>& add_refusals(Manager& manager, const ControllerOptions& options) {
+  auto watched = watch_of(kinds::kEvent, options);
+  watched.filter.field_selector = "regarding.kind=Job,reason=FailedCreate";
+  auto& refusals = manager.add_informer<api::Event>(std::move(watched), api::decode_event);
+  refusals.cache().add_index(
+      "job", [](const api::Event& event) { return std::vector{event.about_uid.text()}; });
+  return refusals;
+}
+
+void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets, Informer<api::Job>& jobs,
                     const ControllerOptions& options) {
   auto& experiments = manager.add_informer<api::Experiment>(
       watch_of(kinds::kExperiment, options),
@@ -144,6 +153,8 @@ void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets,
   pods.cache().add_index("experiment", [](const api::Pod& pod) {
     return std::vector{jobset_index(pod.meta, pod.meta.labels.get(experiment::kExperimentLabel))};
   });
+
+  auto& refusals = add_refusals(manager, options);
 
   auto plan = [&, folders = options.folders](
                   const kube::Key& key, Time now,
@@ -164,6 +175,15 @@ void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets,
         observed.pods.push_back(pod.get());
       }
     }
+    std::vector<std::shared_ptr<const api::Event>> refused_pods;
+    if (child && refusals.cache().size() > 0) {
+      for (const auto& job : jobs.cache().controlled_by(child->meta.uid)) {
+        for (auto& event : refusals.cache().indexed("job", job->meta.uid.text())) {
+          observed.refusals.push_back(event.get());
+          refused_pods.push_back(std::move(event));
+        }
+      }
+    }
     return experiment::plan(observed, now);
   };
   auto& controller = manager.add_controller(
@@ -174,6 +194,14 @@ void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets,
     return std::vector{
         kube::Key{pod.meta.key.ns, std::string(pod.meta.labels.get(experiment::kExperimentLabel))}};
   });
+  controller.use(jobs.cache());
+  // A Job belongs to a JobSet, which has the experiment's name.
+  manager.watch_mapped<api::Event>(refusals, controller, [&jobs](const api::Event& event) {
+    const auto job = jobs.cache().get(event.about);
+    const auto* owner = job ? job->meta.controller() : nullptr;
+    if (owner == nullptr) return std::vector<kube::Key>();
+    return std::vector{kube::Key{event.meta.key.ns, owner->name}};
+  });
 }
 
 }  // namespace
@@ -182,8 +210,10 @@ void add_controllers(Manager& manager, const ControllerOptions& options) {
   auto& jobsets =
       manager.add_informer<api::JobSet>(watch_of(kinds::kJobSet, options),
                                         [](JsonView object) { return api::decode_jobset(object); });
-  if (options.jobset) add_jobset(manager, jobsets, options);
-  if (options.experiment) add_experiment(manager, jobsets, options);
+  auto& jobs = manager.add_informer<api::Job>(watch_of(kinds::kJob, options, kJobSetName),
+                                              jobset::decode_child_job);
+  if (options.jobset) add_jobset(manager, jobsets, jobs, options);
+  if (options.experiment) add_experiment(manager, jobsets, jobs, options);
 }
 
 std::vector<Permission> writes_of(const ControllerOptions& options) {

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "api/event.h"
 #include "api/experiment.h"
 #include "api/jobset.h"
 #include "api/pod.h"
@@ -19,6 +20,7 @@ struct Observed {
   const api::Experiment& experiment;
   const api::JobSet* child = nullptr;         // of the experiment's name, whoever owns it
   std::vector<const api::Pod*> pods;          // labelled with the experiment's name
+  std::vector<const api::Event*> refusals;    // why Jobs of the child could not create pods
   const runtime::Refusal* refused = nullptr;  // what the server answered to the last plan
   const api::Pod* tensorboard = nullptr;      // beside the experiment's own pods
   std::string_view folders = "";              // see CompileOptions

@@ -26,7 +26,8 @@ struct Case {
   std::string child_owner = "u-e";  // uid of its controller
   bool child_suspended = false;
   std::vector<std::string> pods;  // status of each; "deleting" in it: deletion was asked for
-  std::string refused = "";       // what the server said to the last plan
+  std::vector<std::string> refusals = {};  // events of Job "j", which controls the pods
+  std::string refused = "";                // what the server said to the last plan
   std::string folders = "";
   bool has_tensorboard = false;
   // Expected.
@@ -62,8 +63,9 @@ TEST_P(ExperimentPlan, Answers) {
   std::deque<api::Pod> pods;
   for (const auto& status : c.pods) {
     const std::string rank = std::to_string(pods.size());
-    Json pod =
-        json(R"({"metadata":{"namespace":"ns","labels":{"grapnel.dev/component":"worker"}}})");
+    Json pod = json(R"({"metadata":{"namespace":"ns","labels":{"grapnel.dev/component":"worker"},
+                 "creationTimestamp":"2026-01-01T00:05:00Z","ownerReferences":
+                 [{"kind":"Job","name":"j","uid":"u-job","controller":true}]}})");
     pod.at("metadata").as_object()["name"] = "p" + rank;
     pod.at("metadata").at("labels").as_object()[kRankLabel] = rank;
     pod.as_object()["status"] = json(status);
@@ -72,6 +74,15 @@ TEST_P(ExperimentPlan, Answers) {
     }
     pods.push_back(api::decode_pod(pod, {}).value());
     observed.pods.push_back(&pods.back());
+  }
+
+  std::deque<api::Event> refusals;
+  for (const auto& text : c.refusals) {
+    Json event = json(text);
+    event.as_object()["metadata"] = json(R"({"name":"j.1","namespace":"ns"})");
+    event.as_object()["regarding"] = json(R"({"kind":"Job","name":"j","uid":"u-job"})");
+    refusals.push_back(api::decode_event(event).value());
+    observed.refusals.push_back(&refusals.back());
   }
 
   observed.folders = c.folders;
@@ -166,6 +177,41 @@ INSTANTIATE_TEST_SUITE_P(
              .phase = "Pending",
              .message = "0 of 2 processes are up; worker 0 waits: 0/1 nodes are available: 1 "
                         "Insufficient cpu."},
+        Case{.name = "SaysWhyPodsAreNotEvenCreated",
+             .child = "{}",
+             .refusals = {R"({"note":"Error creating: pods \"p\" is forbidden: exceeded quota: q",
+                 "deprecatedLastTimestamp":"2026-01-01T00:05:00Z"})"},
+             .phase = "Pending",
+             .message = "0 of 2 processes are up; Job j cannot create its pods: pods \"p\" is "
+                        "forbidden: exceeded quota: q"},
+        Case{.name = "SaysWhyTheRestOfThePodsIsNotCreated",
+             .child = "{}",
+             .pods = {kReady},
+             .refusals = {R"({"note":"create Pod ns/p: no","eventTime":"2026-01-01T00:05:00Z",
+                 "series":{"lastObservedTime":"2026-01-01T00:06:00Z"}})"},
+             .phase = "Starting",
+             .message =
+                 "1 of 2 processes are up; Job j cannot create its pods: create Pod ns/p: no"},
+        Case{.name = "TellsTheNewestRefusal",
+             .child = "{}",
+             .refusals = {R"({"note":"old","eventTime":"2026-01-01T00:05:00Z"})",
+                          R"({"note":"(combined from similar events): Error creating: new",
+                              "eventTime":"2026-01-01T00:07:00Z"})",
+                          R"({"note":"older","eventTime":"2026-01-01T00:04:00Z"})"},
+             .phase = "Pending",
+             .message = "0 of 2 processes are up; Job j cannot create its pods: new"},
+        Case{.name = "ForgetsARefusalOnceAPodWasCreatedAfterIt",
+             .child = "{}",
+             .pods = {kReady},
+             .refusals = {R"({"note":"no","eventTime":"2026-01-01T00:04:00Z"})"},
+             .phase = "Starting",
+             .message = "1 of 2 processes are up"},
+        Case{.name = "ForgetsARefusalOnceAllPodsAreThere",
+             .child = "{}",
+             .pods = {kReady, R"({"phase":"Pending"})"},
+             .refusals = {R"({"note":"no","eventTime":"2026-01-01T00:06:00Z"})"},
+             .phase = "Starting",
+             .message = "1 of 2 processes are up"},
         Case{.name = "IsStartingWhileSomeAreUp",
              .child = "{}",
              .pods = {kReady, R"({"phase":"Pending"})"},

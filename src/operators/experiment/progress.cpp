@@ -40,6 +40,28 @@ std::string why_waiting(const Pod& pod) {
   return "";
 }
 
+bool created_a_pod_since(const Observed& o, const api::Event& refusal) {
+  return std::ranges::any_of(o.pods, [&](const Pod* pod) {
+    const auto* owner = pod->meta.controller();
+    return owner != nullptr && owner->uid == refusal.about_uid && pod->meta.created > refusal.last;
+  });
+}
+
+// Why pods were not even created, by the newest word of a Job that should: a quota, mostly.
+std::string why_missing(const Observed& o) {
+  const api::Event* newest = nullptr;
+  for (const auto* refusal : o.refusals) {
+    if (newest != nullptr && refusal->last <= newest->last) continue;
+    if (!created_a_pod_since(o, *refusal)) newest = refusal;
+  }
+  if (newest == nullptr) return "";
+  std::string_view note = newest->note;
+  for (const std::string_view needless : {"(combined from similar events): ", "Error creating: "}) {
+    if (note.starts_with(needless)) note.remove_prefix(needless.size());
+  }
+  return fmt::format("Job {} cannot create its pods: {}", newest->about.name, note);
+}
+
 const api::ContainerStatus* failed_container(const Pod& pod) {
   const auto found = std::ranges::find_if(pod.containers, [](const api::ContainerStatus& c) {
     return c.state == api::ContainerStatus::State::kTerminated && c.exit_code != 0;
@@ -86,11 +108,16 @@ Outcome progress_of(const Observed& o, const std::vector<api::ComponentStatus>& 
   }
   const std::string count = fmt::format("{} of {} processes are up", up, desired);
   if (up >= desired) return {Phase::Running, "Running", count};
+  const Phase phase = up > 0 ? Phase::Starting : Phase::Pending;
   for (const auto* pod : o.pods) {
     if (pod->is_finished() || pod->ready) continue;
     if (const auto why = why_waiting(*pod); !why.empty()) {
-      return {up > 0 ? Phase::Starting : Phase::Pending, "Waiting",
-              fmt::format("{}; {} waits: {}", count, name_of(*pod), why)};
+      return {phase, "Waiting", fmt::format("{}; {} waits: {}", count, name_of(*pod), why)};
+    }
+  }
+  if (std::ssize(o.pods) < desired) {
+    if (const auto why = why_missing(o); !why.empty()) {
+      return {phase, "Refused", fmt::format("{}; {}", count, why)};
     }
   }
   if (o.child->is_suspended()) return {Phase::Pending, "Suspended", "waiting to be admitted"};

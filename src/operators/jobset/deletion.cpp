@@ -90,7 +90,10 @@ runtime::Plan hold_names_of_running_pods(const Observed& o, Time now, Children& 
   const Duration patient = patience(o.jobset);
   for (const api::Pod* pod : o.pods) {
     const auto* owner = pod->meta.controller();
-    if (owner == nullptr || pod->is_finished() || present.contains(owner->uid.text())) continue;
+    if (owner == nullptr || pod->node.empty() || pod->is_finished() ||
+        present.contains(owner->uid.text())) {
+      continue;
+    }
     if (pod->meta.deleted) {
       const Time due = *pod->meta.deleted + patient;
       if (now >= due) continue;

@@ -22,7 +22,7 @@ bool blocks(const api::JobSet& jobset);
 runtime::Plan delete_jobs(const api::JobSet& jobset, const std::vector<const api::Job*>& jobs);
 
 // A Job is not made again while pods of the one before it run: it takes their name in DNS. Pods
-// that cannot end (their node is lost) are not waited for for ever.
+// without a node do not run; pods that cannot end (their node is lost) are not waited for for ever.
 runtime::Plan hold_names_of_running_pods(const Observed& observed, Time now, Children& children);
 
 // A pod on a lost node never ends, and holds a Job that is deleted in the foreground. Once a Job

@@ -242,17 +242,23 @@ std::vector<std::string> recreate(const std::vector<pod>& pods) {
 }
 
 TEST(PodsOfAJobThatIsGone, AreWaitedForBeforeItIsMadeAgain) {
-  EXPECT_THAT(recreate({pod("p", 0)}), IsEmpty()) << "nobody has begun to delete it";
-  EXPECT_THAT(recreate({pod("p", 0).deleting(seconds(30))}), ElementsAre("again in 300s"));
+  EXPECT_THAT(recreate({pod("p", 0).on("a1")}), IsEmpty()) << "nobody has begun to delete it";
+  EXPECT_THAT(recreate({pod("p", 0).on("a1").deleting(seconds(30))}), ElementsAre("again in 300s"));
   EXPECT_THAT(recreate({}), ElementsAre("create Job train-w-0"));
 }
 
 TEST(PodsOfAJobThatIsGone, AreNotWaitedForOnceTheyHaveEnded) {
-  EXPECT_THAT(recreate({pod("p", 0).phase(Phase::kFailed)}), ElementsAre("create Job train-w-0"));
+  EXPECT_THAT(recreate({pod("p", 0).on("a1").phase(Phase::kFailed)}),
+              ElementsAre("create Job train-w-0"));
+}
+
+TEST(PodsOfAJobThatIsGone, AreNotWaitedForIfTheyNeverHadANode) {
+  EXPECT_THAT(recreate({pod("p", 0)}), ElementsAre("create Job train-w-0"));
 }
 
 TEST(PodsOfAJobThatIsGone, AreNotWaitedForForEver) {
-  EXPECT_THAT(recreate({pod("p", 0).deleting(seconds(330))}), ElementsAre("create Job train-w-0"));
+  EXPECT_THAT(recreate({pod("p", 0).on("a1").deleting(seconds(330))}),
+              ElementsAre("create Job train-w-0"));
 }
 
 }  // namespace
