@@ -152,13 +152,13 @@ def test_an_empty_list_says_so(up):
 
 
 def test_a_quota_without_room_is_named_and_the_experiment_goes_on_without_it(up, kubectl, tmp_path):
-    assert kubectl("create", "quota", "none", "--hard=pods=0").returncode == 0
+    assert kubectl("create", "quota", "none", "--hard=pods=1").returncode == 0
     log = tmp_path / "log"
-    run = up.start("run", "--name", "crowded", manifest(tmp_path, "echo hello"), log=log)
-    why = "exceeded quota: none, requested: pods=1, used: pods=0, limited: pods=0"
+    run = up.start("run", "--name", "crowded", manifest(tmp_path, "echo hello; sleep 3"), log=log)
+    why = "exceeded quota: none, requested: pods=1, used: pods=1, limited: pods=1"
     try:
         wait_for("the reason", lambda: why in log.read_text())
-        assert "0 of 2 processes are up; Job crowded-worker-0 cannot create its pods: " in log.read_text()
+        assert " of 2 processes are up; Job crowded-worker-0 cannot create its pods: " in log.read_text()
         assert f"forbidden: {why}" in up("status", "crowded").stdout
     finally:
         kubectl("delete", "quota", "none")

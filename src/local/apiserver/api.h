@@ -25,7 +25,8 @@ struct Api {
         clock(clock_in),
         store(store_in),
         random(seed),
-        webhooks(executor) {}
+        webhooks(executor),
+        counted_creates(executor, 1) {}
 
   Executor executor;
   Clock& clock;
@@ -33,7 +34,8 @@ struct Api {
   Registry registry;
   Random random;
   Webhooks webhooks;
-  std::string token;  // "": everyone may
+  Semaphore counted_creates;  // see is_counted()
+  std::string token;          // "": everyone may
   ServiceAddresses services;
   std::vector<Spawned> tasks;  // work that goes on behind an answer
   PodBackend* pods = nullptr;  // nullptr: logs, exec and the like are refused

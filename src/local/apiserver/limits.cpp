@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "local/apiserver/metadata.h"
 #include "local/limits/limit_range.h"
 #include "local/limits/quota.h"
@@ -37,11 +39,15 @@ Answer<> check_limit_ranges(const Api& api, const Call& call, const std::string&
   return Refusal(forbidden(call.what(), meta_text(object, "name"), text));
 }
 
+bool limits(const Quota& quota, const ResourceType& type, const Json& object) {
+  return !quota.limited(usage_of(object, type.group, type.plural)).empty();
+}
+
 Answer<> check_quotas(const Api& api, const Call& call, const std::string& ns, const Json& object) {
   const ResourceType& type = *call.type;
   for (const Json& stored : stored_in(api, "resourcequotas", ns)) {
     const Quota quota = Quota::from_json(stored);
-    if (quota.limited(usage_of(object, type.group, type.plural)).empty()) continue;
+    if (!limits(quota, type, object)) continue;
     Usage used;
     for (const Json& other : stored_in(api, type.collection(), ns)) {
       if (quota.covers(other, type.plural)) add(used, usage_of(other, type.group, type.plural));
@@ -58,6 +64,13 @@ Answer<> check_quotas(const Api& api, const Call& call, const std::string& ns, c
 void set_limit_defaults(const Api& api, const Call& call, const std::string& ns, Json& object) {
   if (!call.type->group.empty() || call.type->plural != "pods") return;
   for (const Json& range : stored_in(api, "limitranges", ns)) set_limit_defaults(object, range);
+}
+
+bool is_counted(const Api& api, const Call& call, const std::string& ns, const Json& object) {
+  return call.type->namespaced &&
+         std::ranges::any_of(stored_in(api, "resourcequotas", ns), [&](const Json& stored) {
+           return limits(Quota::from_json(stored), *call.type, object);
+         });
 }
 
 Answer<> check_limits(const Api& api, const Call& call, const std::string& ns, const Json& object) {

@@ -350,6 +350,8 @@ Task<Answer<Written>> write_new(Api& api, Call& call, std::string ns, Json objec
       co_return Refusal(allowed.error());
     }
   }
+  std::optional<Semaphore::Permit> turn;
+  if (is_counted(api, call, ns, object)) turn.emplace(co_await api.counted_creates.acquire());
   if (auto within = check_limits(api, call, ns, object); !within) {
     if (type->kind == "Service") api.services.release(object);
     co_return Refusal(within.error());

@@ -190,8 +190,7 @@ INSTANTIATE_TEST_SUITE_P(
              .refusals = {R"({"note":"create Pod ns/p: no","eventTime":"2026-01-01T00:05:00Z",
                  "series":{"lastObservedTime":"2026-01-01T00:06:00Z"}})"},
              .phase = "Starting",
-             .message =
-                 "1 of 2 processes are up; Job j cannot create its pods: create Pod ns/p: no"},
+             .message = "1 of 2 processes are up; Job j cannot create its pods: no"},
         Case{.name = "TellsTheNewestRefusal",
              .child = "{}",
              .refusals = {R"({"note":"old","eventTime":"2026-01-01T00:05:00Z"})",

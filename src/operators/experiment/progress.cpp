@@ -59,6 +59,10 @@ std::string why_missing(const Observed& o) {
   for (const std::string_view needless : {"(combined from similar events): ", "Error creating: "}) {
     if (note.starts_with(needless)) note.remove_prefix(needless.size());
   }
+  // What the laptop's Job controller says begins with "create Pod NAME: ".
+  if (const size_t colon = note.find(": "); note.starts_with("create Pod ") && colon != note.npos) {
+    note.remove_prefix(colon + 2);
+  }
   return fmt::format("Job {} cannot create its pods: {}", newest->about.name, note);
 }
 
