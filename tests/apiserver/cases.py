@@ -175,6 +175,10 @@ def fill_in(text, names, namespace, answers):
     return re.sub(r"\bNS\b", namespace, re.sub(r"\$\{([^}]*)\}", value, names_in(text, names)))
 
 
+def manager(entry):
+    return entry["operation"], entry["manager"], entry.get("subresource", "")
+
+
 def masked(value, namespace, keep_managed, key=""):
     if isinstance(value, dict):
         result = {}
@@ -184,7 +188,9 @@ def masked(value, namespace, keep_managed, key=""):
             result[name.replace(namespace, "NS")] = masked(inner, namespace, keep_managed, name)
         return result
     if isinstance(value, list):
-        return [masked(one, namespace, keep_managed, key) for one in value]
+        inner = [masked(one, namespace, keep_managed, key) for one in value]
+        # By time, which counts in seconds, and by name where that is the same: left to chance.
+        return sorted(inner, key=manager) if key == "managedFields" else inner
     if isinstance(value, str):
         if key in MASKED and value and value != "None":
             return MASKED[key]

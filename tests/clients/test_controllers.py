@@ -1,9 +1,7 @@
 """Other people's controllers do their work on the laptop cluster, unchanged."""
 
 import json
-import pathlib
 import shutil
-import subprocess
 import uuid
 
 import pytest
@@ -11,8 +9,9 @@ import yaml
 
 from kube.command_lines import write_kwok_config
 from kube.identities import Identities
+from kube.needs import build_or_skip
 from kube.processes import Component, ReservedPort, Spawner
-from kube.programs import BUILD, Programs
+from kube.programs import Programs
 
 from .conftest import running_cluster
 from .kubectl import Kubectl, eventually
@@ -43,8 +42,7 @@ def start(tmp_path, kubectl):
     spawner, running = Spawner(), []
 
     def start_one(target, name, *arguments):
-        built = subprocess.run([BUILD, target], stderr=subprocess.PIPE, text=True)
-        assert built.returncode == 0, built.stderr
+        build_or_skip(target)
         command = [Programs().path(name), *arguments]
         component = Component(name, command, tmp_path / f"{name}.log", spawner)
         component.start()
@@ -59,9 +57,10 @@ def start(tmp_path, kubectl):
     spawner.close()
 
 
-def install(kubectl, folder: pathlib.Path):
+def install(kubectl, target, folder):
     """Definitions as the project ships them; too long for the annotation of a plain apply."""
-    for path in sorted(folder.glob("*.yaml")):
+    build_or_skip(target)
+    for path in sorted((Programs().module(target) / folder).glob("*.yaml")):
         crd = yaml.safe_load(path.read_text())
         if crd.get("kind") != "CustomResourceDefinition":
             continue
@@ -77,7 +76,7 @@ def address():
 
 
 def test_jobset_controller(kubectl, start, tmp_path):
-    install(kubectl, Programs().module("jobset") / "config" / "components" / "crd" / "bases")
+    install(kubectl, "jobset", "config/components/crd/bases")
     identities = Identities(tmp_path / "identities", {})
     certificates = tmp_path / "certificates"
     certificates.mkdir()
@@ -107,7 +106,7 @@ def test_jobset_controller(kubectl, start, tmp_path):
 
 
 def test_kuberay_operator(kubectl, start, tmp_path):
-    install(kubectl, Programs().module("kuberay") / "config" / "crd" / "bases")
+    install(kubectl, "kuberay", "config/crd/bases")
     start("kuberay", "ray-operator", "--metrics-addr", "0",
           "--health-probe-bind-address", address(), "--enable-leader-election=false",
           "--watch-namespace", kubectl.namespace, "--kubeconfig", kubectl.kubeconfig)
