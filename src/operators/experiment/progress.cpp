@@ -55,15 +55,13 @@ std::string why_missing(const Observed& o) {
     if (!created_a_pod_since(o, *refusal)) newest = refusal;
   }
   if (newest == nullptr) return "";
-  std::string_view note = newest->note;
-  for (const std::string_view needless : {"(combined from similar events): ", "Error creating: "}) {
-    if (note.starts_with(needless)) note.remove_prefix(needless.size());
+  // Of 'Error creating: pods "a-b" is forbidden: exceeded quota …' the end tells something.
+  std::string_view why = newest->note;
+  for (const std::string_view needless : {"Error creating: ", " is forbidden: "}) {
+    if (const size_t at = why.find(needless); at != why.npos)
+      why.remove_prefix(at + needless.size());
   }
-  // What the laptop's Job controller says begins with "create Pod NAME: ".
-  if (const size_t colon = note.find(": "); note.starts_with("create Pod ") && colon != note.npos) {
-    note.remove_prefix(colon + 2);
-  }
-  return fmt::format("Job {} cannot create its pods: {}", newest->about.name, note);
+  return fmt::format("pods are refused: {}", why);
 }
 
 const api::ContainerStatus* failed_container(const Pod& pod) {
