@@ -72,7 +72,8 @@ open(f"/marks/{os.uname().nodename}", "w").write(str(time.process_time()))
 
 def busy_seconds():
     """Of all CPUs since the machine started, the kernel's own work included."""
-    user, nice, system, _, _, irq, softirq, *_ = map(int, pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:])
+    of_all = pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+    user, nice, system, _, _, irq, softirq, *_ = map(int, of_all)
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 

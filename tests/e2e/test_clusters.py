@@ -9,8 +9,6 @@ import subprocess
 import pytest
 import yaml
 
-from kube.programs import Programs
-
 from .test_experiments import phase, submit, wait_for
 from .test_run import manifest
 
@@ -86,10 +84,8 @@ def test_top_tells_who_computes(up, busy):
     assert len(up("top", "-o", "name").stdout.splitlines()) == 2
 
 
-def test_kubectl_top_agrees(up, busy, kube_programs):
-    kubeconfig = up("env").stdout.split("=", 1)[1].strip()
-    shown = subprocess.run([Programs().path("kubectl"), "--kubeconfig", kubeconfig, "top", "pod",
-                            "-l", "grapnel.dev/experiment=busy"], capture_output=True, text=True, timeout=60)
+def test_kubectl_top_agrees(busy, kubectl):
+    shown = kubectl("top", "pod", "-l", "grapnel.dev/experiment=busy")
     assert shown.returncode == 0, shown.stderr
     rows = {line.split()[0][:len("busy-worker-0-0")]: line.split()[1] for line in shown.stdout.splitlines()[1:]}
     assert 30 <= int(rows["busy-worker-0-0"].removesuffix("m")) <= 300, shown.stdout

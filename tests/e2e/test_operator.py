@@ -220,12 +220,7 @@ def test_a_refusal_becomes_a_condition_and_an_event_and_does_not_loop(control_pl
                                                                       operator):
     set_quota(control_plane, namespace, {"count/jobsets.jobset.x-k8s.io": "0"})
     create(control_plane, experiment("refused", namespace))
-
-    def refused():
-        found = get_experiment(control_plane, namespace, "refused").get("status", {})
-        return found.get("reason") == "Refused" and found
-
-    status = wait_for(refused)
+    status = wait_for(lambda: refused(control_plane, namespace, "refused"))
     assert status["phase"] == "Pending"
     assert "quota: none" in status["message"]
     before = requests_of(operator, "403")
@@ -249,18 +244,19 @@ def test_a_quota_that_leaves_no_room_for_pods_is_named(control_plane, namespace,
     """The server takes the Job; only its controller hears the refusal."""
     set_quota(control_plane, namespace, {"pods": "0"})
     create(control_plane, experiment("no-room", namespace))
-
-    def refused():
-        found = get_experiment(control_plane, namespace, "no-room").get("status", {})
-        return found.get("reason") == "Refused" and found
-
-    status = wait_for(refused)
+    status = wait_for(lambda: refused(control_plane, namespace, "no-room"))
     assert status["phase"] == "Pending"
     assert status["message"] == ("0 of 2 processes are up; pods are refused: exceeded quota: none, "
                                  "requested: pods=1, used: pods=0, limited: pods=0")
 
     control_plane.request("DELETE", f"/api/v1/namespaces/{namespace}/resourcequotas/none")
     wait_for(lambda: ended(control_plane, namespace, "no-room"), seconds=120)
+
+
+def refused(control_plane, namespace, name):
+    """Its status, once it says that something was refused."""
+    status = get_experiment(control_plane, namespace, name).get("status", {})
+    return status.get("reason") == "Refused" and status
 
 
 def set_quota(control_plane, namespace, hard):

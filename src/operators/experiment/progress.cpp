@@ -117,12 +117,12 @@ Outcome progress_of(const Observed& o, const std::vector<api::ComponentStatus>& 
       return {phase, "Waiting", fmt::format("{}; {} waits: {}", count, name_of(*pod), why)};
     }
   }
+  if (o.child->is_suspended()) return {Phase::Pending, "Suspended", "waiting to be admitted"};
   if (std::ssize(o.pods) < desired) {
     if (const auto why = why_missing(o); !why.empty()) {
       return {phase, "Refused", fmt::format("{}; {}", count, why)};
     }
   }
-  if (o.child->is_suspended()) return {Phase::Pending, "Suspended", "waiting to be admitted"};
   return {o.pods.empty() ? Phase::Pending : Phase::Starting, "Starting", count};
 }
 
