@@ -30,8 +30,8 @@ Interrupts::Interrupts(Executor executor) : impl_(std::make_unique<Impl>(executo
 Interrupts::~Interrupts() = default;
 
 Task<> Interrupts::next() {
-  const int before = count_;
-  while (count_ == before) co_await impl_->came.wait();
+  while (count_ == told_) co_await impl_->came.wait();
+  ++told_;
 }
 
 Task<> give_back_after_start(Clock& clock) {

@@ -13,12 +13,13 @@ class Interrupts {
   explicit Interrupts(Executor executor);
   ~Interrupts();
   int count() const { return count_; }
-  Task<> next();  // until one more has come
+  Task<> next();  // the first that no call has told of yet, which may have come already
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
   int count_ = 0;
+  int told_ = 0;
 };
 
 // For commands that go on for days: what only their start needed does not stay in memory.
