@@ -123,6 +123,48 @@ def test_a_service_leads_only_to_ready_pods(cluster, name):
     assert set(out.split()) == {"from-a"}
 
 
+DATAGRAMS = """
+import socket, sys
+served = socket.socket(type=socket.SOCK_DGRAM)
+served.bind(("", 5000))
+while True:
+    data, sender = served.recvfrom(65536)
+    served.sendto(sys.argv[1].encode() + b" " + data, sender)
+"""
+
+ASK_BY_DATAGRAM = """
+import socket, sys
+for sender in range(16):
+    one = socket.socket(type=socket.SOCK_DGRAM)
+    one.settimeout(5)
+    served_by = set()
+    for turn in range(4):
+        sent = b"x" * 8000 + b"%d of %d" % (turn, sender)
+        one.sendto(sent, (sys.argv[1], 53))
+        data, answering = one.recvfrom(65536)
+        assert answering == (sys.argv[1], 53) and data.endswith(b" " + sent), (answering, data)
+        served_by.add(data.split()[0].decode())
+    assert len(served_by) == 1  # who has answered once goes on to
+    print(*served_by)
+"""
+
+
+def test_a_service_takes_datagrams(cluster, name):
+    both = service(name, {"app": name})
+    both["spec"]["ports"] = [{"name": "asked", "port": 53, "targetPort": 5000, "protocol": "UDP"},
+                             {"name": "web", "port": 53, "targetPort": 8080}]
+    cluster.create(both)
+    for n in "ab":
+        cluster.create(pod(f"{name}-{n}", f"exec /usr/bin/python3 -c '{DATAGRAMS}' from-{n}", labels={"app": name},
+                           readinessProbe={"exec": {"command": ["grep", "-q", ":1388 ", "/proc/net/udp"]},
+                                           "periodSeconds": 1}))
+    for n in "ab":
+        cluster.ready(f"{name}-{n}")
+    address = cluster.get("Service", name)["spec"]["clusterIP"]
+    out = cluster.run(pod(f"{name}-ask", f"/usr/bin/python3 -c '{ASK_BY_DATAGRAM}' {address}"))
+    assert len(out.split()) == 16 and set(out.split()) == {"from-a", "from-b"}
+
+
 def test_names_that_do_not_exist_are_said_to_not_exist_at_once(cluster, name):
     out = cluster.run(pod(name, """/usr/bin/python3 -c '
 import socket, time

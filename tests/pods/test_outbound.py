@@ -3,13 +3,13 @@
 The machine is a network namespace of the test's own, with an address that is not the loopback's.
 """
 
+import contextlib
 import os
 import subprocess
-import time
 
 import pytest
 
-from .cluster import NOBODY, Cluster, pod
+from .cluster import NOBODY, Cluster
 
 ADDRESS = "198.51.100.7"
 
@@ -29,18 +29,46 @@ def machine():
         process.wait()
 
 
-@pytest.mark.parametrize("user", [None, NOBODY], ids=["root", "user"])
-def test_a_pod_reaches_a_server_outside(machine, user, tmp_path, kubectl_program):
-    inside = ["nsenter", "-t", str(machine), "-n"]
-    (tmp_path / "index.html").write_text("hello from outside\n" * 10000)
-    server = subprocess.Popen([*inside, "/usr/bin/python3", "-m", "http.server", "--bind", ADDRESS, "8000"],
-                              cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        with Cluster(user=user, prefix=inside) as cluster:
-            def kubectl(*arguments, **options):
-                return cluster.kubectl(*arguments, **options)
+@pytest.fixture
+def inside(machine):
+    """What runs a command there."""
+    return ["nsenter", "-t", str(machine), "-n"]
 
-            script = f"""
+
+@contextlib.contextmanager
+def server(inside, *command, **options):
+    process = subprocess.Popen([*inside, "/usr/bin/python3", *command], stderr=subprocess.DEVNULL, **options)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def output_of(cluster, script):
+    """What a pod printed that ran this Python."""
+    made = cluster.kubectl("run", "out", "--image=host", "--restart=Never", "--command", "--",
+                           "/usr/bin/python3", "-c", script)
+    assert made.returncode == 0, made.stderr
+
+    def ended():
+        phase = cluster.kubectl("get", "pod", "out", "-o", "jsonpath={.status.phase}").stdout
+        return phase if phase in ("Succeeded", "Failed") else None
+
+    phase, printed = cluster.wait(ended, "its end", 60), cluster.kubectl("logs", "out").stdout
+    assert phase == "Succeeded", printed
+    return printed
+
+
+as_root_and_user = pytest.mark.parametrize("user", [None, NOBODY], ids=["root", "user"])
+
+
+@as_root_and_user
+def test_a_pod_reaches_a_server_outside(inside, user, tmp_path, kubectl_program):
+    (tmp_path / "index.html").write_text("hello from outside\n" * 10000)
+    serving = server(inside, "-m", "http.server", "--bind", ADDRESS, "8000", cwd=tmp_path, stdout=subprocess.DEVNULL)
+    with serving, Cluster(user=user, prefix=inside) as cluster:
+        assert output_of(cluster, f"""
 import urllib.request
 for turn in range(20):
     text = urllib.request.urlopen("http://{ADDRESS}:8000/", timeout=10).read()
@@ -49,13 +77,48 @@ try:
     urllib.request.urlopen("http://{ADDRESS}:8001/", timeout=10)
 except OSError as error:
     print("refused", flush=True)
+""") == "refused\n"
+
+
+ECHO = """
+import select, socket, sys
+served = [socket.socket(type=socket.SOCK_DGRAM) for port in sys.argv[2:]]
+for one, port in zip(served, sys.argv[2:]):
+    one.bind((sys.argv[1], int(port)))
+print("ready", flush=True)
+while True:
+    for one in select.select(served, [], [])[0]:
+        data, sender = one.recvfrom(65536)
+        one.sendto(b"%d %s" % (one.getsockname()[1], data), sender)
 """
-            made = kubectl("run", "out", "--image=host", "--restart=Never", "--command", "--", "/usr/bin/python3", "-c", script)
-            assert made.returncode == 0, made.stderr
-            deadline = time.monotonic() + 40
-            while (phase := kubectl("get", "pod", "out", "-o", "jsonpath={.status.phase}").stdout) not in ("Succeeded", "Failed"):
-                assert time.monotonic() < deadline, cluster.log()[-3000:]
-            assert (phase, kubectl("logs", "out").stdout) == ("Succeeded", "refused\n")
-    finally:
-        server.kill()
-        server.wait()
+
+
+@as_root_and_user
+def test_a_pod_sends_datagrams_outside(inside, user, kubectl_program):
+    """From one socket to several addresses, large ones, and from more sockets than are kept."""
+    with server(inside, "-c", ECHO, ADDRESS, "9000", "9001", stdout=subprocess.PIPE, text=True) as echo:
+        assert echo.stdout.readline() == "ready\n"
+        with Cluster(user=user, prefix=inside) as cluster:
+            assert output_of(cluster, f"""
+import resource, socket
+resource.setrlimit(resource.RLIMIT_NOFILE, (2048, 2048))
+
+def ask(one, port, text):
+    one.settimeout(10)
+    one.sendto(text, ("{ADDRESS}", port))
+    assert one.recvfrom(65536) == (b"%d %s" % (port, text), ("{ADDRESS}", port))
+
+one = socket.socket(type=socket.SOCK_DGRAM)
+for turn in range(20):
+    ask(one, 9000 + turn % 2, b"turn %d" % turn)
+ask(one, 9000, b"")
+ask(one, 9001, b"x" * 60000)
+many = [socket.socket(type=socket.SOCK_DGRAM) for i in range(1200)]
+for i, other in enumerate(many):
+    ask(other, 9000, b"%d" % i)
+ask(many[0], 9000, b"again")
+one.sendto(b"to nobody", ("{ADDRESS}", 9002))
+one.sendto(b"to many", ("239.1.2.3", 9000))
+ask(one, 9000, b"still here")
+print("all answered", flush=True)
+""") == "all answered\n"

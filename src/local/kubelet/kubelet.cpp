@@ -68,7 +68,7 @@ struct Kubelet::Impl final : kubelet::PodDirectory {
 
   explicit Impl(KubeletOptions given)
       : options(std::move(given)),
-        outbound(options.executor),
+        outbound(options.executor, *options.clock),
         gpus(options.gpu_files),
         kept_logs(options.state_directory, options.wants_logs),
         backend({.executor = options.executor,
@@ -234,8 +234,7 @@ Task<> Kubelet::Impl::serve_names() {
   dns = std::make_unique<dns::Server>(dns::Server::Options{
       .executor = options.executor, .upstreams = dns::parse_upstreams(resolv ? *resolv : "")});
   dns_sockets = std::move(*sockets);
-  proxy = std::make_unique<kubelet::ServiceProxy>(options.executor, *runner);
-  if (!network->no_way_out().empty()) co_return;
+  proxy = std::make_unique<kubelet::ServiceProxy>(options.executor, *options.clock, *runner);
   if (auto served = co_await outbound.serve(*network); !served) {
     log_warning("pods reach nothing beyond the cluster", {{"why", served.error().message}});
   }

@@ -117,7 +117,11 @@ std::vector<Route> routes_of(const std::vector<std::shared_ptr<const api::Servic
     if (!has_own_address(*service)) continue;
     const auto endpoints = endpoints_of(*service, pods);
     for (const api::ServicePort& port : service->ports) {
-      Route route{.address = service->cluster_ip, .port = static_cast<uint16_t>(port.port)};
+      const std::string protocol = protocol_of(port);
+      if (protocol != "tcp" && protocol != "udp") continue;
+      Route route{.address = service->cluster_ip,
+                  .port = static_cast<uint16_t>(port.port),
+                  .is_udp = protocol == "udp"};
       if (is_api(*service) && api_port != 0) {
         route.targets.push_back({.address = "127.0.0.1", .port = api_port, .is_host = true});
       }

@@ -33,11 +33,12 @@ struct Target {
 struct Route {
   std::string address;
   uint16_t port = 0;
+  bool is_udp = false;
   std::vector<Target> targets;
   bool operator==(const Route&) const = default;
 };
-// Of every service that has an address of its own. `api_port`: where the API server listens on this
-// machine, for the service `kubernetes`; 0: nowhere.
+// Of every service that has an address of its own, TCP and UDP. `api_port`: where the API server
+// listens on this machine, for the service `kubernetes`; 0: nowhere.
 std::vector<Route> routes_of(const std::vector<std::shared_ptr<const api::Service>>& services,
                              const std::vector<std::shared_ptr<const Pod>>& pods,
                              uint16_t api_port);

@@ -88,7 +88,8 @@ TEST(TargetPort, IsANumberOrAName) {
 TEST(Routes, LeadToReadyPods) {
   const auto routes = routes_of(
       {service(R"({"clusterIP":"10.96.0.7","selector":{"app":"x"},
-                   "ports":[{"port":80,"targetPort":8080},{"port":443,"targetPort":"web"}]})"),
+                   "ports":[{"port":80,"targetPort":8080},{"port":443,"targetPort":"web"},
+                            {"port":80,"protocol":"UDP"},{"port":80,"protocol":"SCTP"}]})"),
        service(R"({"clusterIP":"None","selector":{"app":"x"},"ports":[{"port":80}]})", "headless")},
       {pod("10.0.0.1", true,
            R"({"containers":[{"name":"m","ports":[{"name":"web","containerPort":8443}]}]})"),
@@ -99,7 +100,11 @@ TEST(Routes, LeadToReadyPods) {
                                         .targets = {{.address = "10.0.0.1", .port = 8080}}},
                                   Route{.address = "10.96.0.7",
                                         .port = 443,
-                                        .targets = {{.address = "10.0.0.1", .port = 8443}}}));
+                                        .targets = {{.address = "10.0.0.1", .port = 8443}}},
+                                  Route{.address = "10.96.0.7",
+                                        .port = 80,
+                                        .is_udp = true,
+                                        .targets = {{.address = "10.0.0.1", .port = 80}}}));
 }
 
 TEST(ServiceVariables, TellOfServicesOfTheNamespace) {

@@ -1,11 +1,11 @@
-// The way out for pods: what they connect to beyond the cluster, we connect to for them (TCP).
+// The way out for pods: what they send to beyond the cluster, we send for them.
 #pragma once
 
-#include <memory>
 #include <optional>
 
 #include "base/async.h"
 #include "base/result.h"
+#include "local/kubelet/datagram_relay.h"
 #include "local/kubelet/relay.h"
 #include "local/node/network.h"
 
@@ -13,13 +13,18 @@ namespace grapnel::local::kubelet {
 
 class Outbound {
  public:
-  explicit Outbound(Executor executor) : executor_(executor) {}
+  Outbound(Executor executor, Clock& clock) : executor_(executor), clock_(clock) {}
+  // As far as the network has a way.
   Task<Result<>> serve(ClusterNetwork& network);
   Task<> stop();
 
  private:
+  Task<Result<>> serve_connections(ClusterNetwork& network);
+  Task<Result<>> serve_datagrams(ClusterNetwork& network);
   Executor executor_;
-  std::optional<Relay> relay_;
+  Clock& clock_;
+  std::optional<Relay> connections_;
+  std::optional<DatagramRelay> datagrams_;
 };
 
 }  // namespace grapnel::local::kubelet

@@ -114,14 +114,10 @@ Result<> listen_at(int socket, const std::string& address, uint16_t port) {
   const auto number =
       address.empty() ? std::optional<uint32_t>(INADDR_ANY) : parse_address(address);
   if (!number) return fail(Reason::kUsage, "'{}' is no IPv4 address", address);
-  sockaddr_in where{};
-  where.sin_family = AF_INET;
-  where.sin_port = htons(port);
-  where.sin_addr.s_addr = htonl(*number);
+  const sockaddr_in where = socket_address(*number, port);
   const int on = 1;
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (bind(socket, reinterpret_cast<const sockaddr*>(&where), sizeof where) != 0 ||
-      listen(socket, 512) != 0) {
+  if (bind(socket, generic(where), sizeof where) != 0 || listen(socket, 512) != 0) {
     return fail(Reason::kSystem, "listening on {}:{}: {}", address, port, std::strerror(errno));
   }
   fcntl(socket, F_SETFL, O_NONBLOCK);
@@ -130,12 +126,9 @@ Result<> listen_at(int socket, const std::string& address, uint16_t port) {
 
 Task<Result<Fd>> connect_from_host(Executor executor, uint32_t address, uint16_t port) {
   Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_in where{};
-  where.sin_family = AF_INET;
-  where.sin_port = htons(port);
-  where.sin_addr.s_addr = address;
+  const sockaddr_in where = socket_address(address, port);
   int error = 0;
-  if (!fd || connect(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) != 0) {
+  if (!fd || connect(fd.get(), generic(where), sizeof where) != 0) {
     error = errno;
   }
   if (error == EINPROGRESS) {
@@ -147,8 +140,8 @@ Task<Result<Fd>> connect_from_host(Executor executor, uint32_t address, uint16_t
     getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   }
   if (error != 0) {
-    co_return fail(Reason::kTransport, "connecting to {}:{}: {}", format_address(ntohl(address)),
-                   port, std::strerror(error));
+    co_return fail(Reason::kTransport, "connecting to {}:{}: {}", format_address(address), port,
+                   std::strerror(error));
   }
   co_return fd;
 }

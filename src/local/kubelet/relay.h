@@ -33,7 +33,7 @@ class Relay {
 // Bound to an IPv4 address ("": all) and port, listening, non-blocking.
 Result<> listen_at(int socket, const std::string& address, uint16_t port);
 
-// Connects from the host's own network, to an address in network byte order as sockets have it.
+// Connects from the host's own network.
 Task<Result<Fd>> connect_from_host(Executor executor, uint32_t address, uint16_t port);
 
 }  // namespace grapnel::local::kubelet

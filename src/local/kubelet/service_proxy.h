@@ -1,5 +1,5 @@
-// Cluster IPs: whoever connects to a service's address and port, from inside the cluster's network,
-// is connected to one of its pods. TCP only.
+// Cluster IPs: whoever connects or sends to a service's address and port, from inside the cluster's
+// network, reaches one of its pods.
 //
 // The addresses live on the cluster's bridge, so nothing outside this machine reaches them.
 #pragma once
@@ -16,7 +16,7 @@ namespace grapnel::local::kubelet {
 
 class ServiceProxy {
  public:
-  ServiceProxy(Executor executor, PodRunner& runner);
+  ServiceProxy(Executor executor, Clock& clock, PodRunner& runner);
   ~ServiceProxy();
 
   // From now on these are served, and no others. Connections that are open stay.

@@ -46,6 +46,14 @@ std::string format_address(uint32_t address) {
                      address & 255);
 }
 
+sockaddr_in socket_address(uint32_t address, uint16_t port) {
+  sockaddr_in out{};
+  out.sin_family = AF_INET;
+  out.sin_port = htons(port);
+  out.sin_addr.s_addr = htonl(address);
+  return out;
+}
+
 AddressPool::AddressPool(uint32_t network, unsigned prefix_length)
     : network_(network & ~((1U << (32 - prefix_length)) - 1)),
       prefix_length_(prefix_length),
@@ -106,7 +114,8 @@ Task<Result<>> ClusterNetwork::connect() {
   reader.message();
   shim::FieldValue value;
   while (reader.next(value)) {
-    if (value.field == Field::kNote) no_way_out_ = value.text;
+    if (value.field == Field::kNoWayOut) no_way_out_ = value.text;
+    if (value.field == Field::kNoWayForDatagrams) no_way_for_datagrams_ = value.text;
   }
   co_return Result<>();
 }
@@ -160,10 +169,19 @@ Task<Result<Connection::Packet>> ClusterNetwork::ask(std::string request) {
 }
 
 Task<Result<Fd>> ClusterNetwork::socket(int domain, int type) {
+  return ask_for_socket(domain, type, false);
+}
+
+Task<Result<Fd>> ClusterNetwork::transparent_socket() {
+  return ask_for_socket(AF_INET, SOCK_DGRAM, true);
+}
+
+Task<Result<Fd>> ClusterNetwork::ask_for_socket(int domain, int type, bool is_transparent) {
   std::string request = message(Message::kAnchorSocket);
   shim::Writer writer(request);
   writer.number(Field::kDomain, static_cast<uint64_t>(domain));
   writer.number(Field::kSocketType, static_cast<uint64_t>(type));
+  if (is_transparent) writer.number(Field::kTransparent, 1);
   auto answer = co_await ask(std::move(request));
   if (!answer) co_return fail(answer.error());
   if (answer->fds.empty()) co_return fail(Reason::kTransport, "the anchor gave no socket");

@@ -2,6 +2,8 @@
 // reach, held by the anchor process (shim/anchor.h), which outlives grapnel.
 #pragma once
 
+#include <netinet/in.h>
+
 #include <memory>
 #include <optional>
 #include <set>
@@ -36,6 +38,11 @@ class AddressPool {
 
 std::optional<uint32_t> parse_address(std::string_view text);
 std::string format_address(uint32_t address);
+// Of these, as sockets have it.
+sockaddr_in socket_address(uint32_t address, uint16_t port);
+inline const sockaddr* generic(const sockaddr_in& address) {
+  return reinterpret_cast<const sockaddr*>(&address);
+}
 
 struct NetworkOptions {
   Executor executor;
@@ -57,9 +64,12 @@ class ClusterNetwork {
   const std::string& dns_address() const { return options_.dns_address; }
   // Why connections of pods to beyond the cluster are not handed to kOutboundPort; "": they are.
   const std::string& no_way_out() const { return no_way_out_; }
+  const std::string& no_way_for_datagrams() const { return no_way_for_datagrams_; }
 
   // A socket that lives in the cluster's network: connect() it to a pod, from here.
   Task<Result<Fd>> socket(int domain, int type);
+  // For UDP, with whatever address it is bound to, also one from beyond the cluster.
+  Task<Result<Fd>> transparent_socket();
   // Bound and listening: UDP and TCP.
   Task<Result<std::pair<Fd, Fd>>> dns_sockets();
   Task<Result<>> add_address(std::string address);
@@ -72,6 +82,7 @@ class ClusterNetwork {
   Task<Result<>> connect();
   Task<Result<>> start_anchor();
   Task<Result<Connection::Packet>> ask(std::string request);
+  Task<Result<Fd>> ask_for_socket(int domain, int type, bool is_transparent);
   NetworkOptions options_;
   AddressPool addresses_;
   std::unique_ptr<Connection> anchor_;
@@ -79,6 +90,7 @@ class ClusterNetwork {
   Fd network_fd_;
   Fd user_fd_;
   std::string no_way_out_;
+  std::string no_way_for_datagrams_;
 };
 
 inline constexpr std::string_view kBridgeName = "grapnel0";

@@ -173,6 +173,9 @@ Task<Result<std::unique_ptr<PodRunner>>> PodRunner::open(PodRunnerOptions option
     if (const std::string& why = impl->network->no_way_out(); !why.empty()) {
       impl->shortcomings.push_back("pods reach nothing beyond the cluster: " + why);
     }
+    if (const std::string& why = impl->network->no_way_for_datagrams(); !why.empty()) {
+      impl->shortcomings.push_back("UDP of pods does not leave the cluster: " + why);
+    }
   }
   impl->cgroups = Cgroups::find("grapnel-" + short_hash(options.state_directory));
   for (const char* what : {"cpu", "memory", "pids"}) {
@@ -474,11 +477,8 @@ Task<Result<Fd>> PodRunner::connect(std::string address, uint16_t port) {
   fcntl(fd.get(), F_SETFL, O_NONBLOCK);
   constexpr int kTries = 2;  // seven seconds; a pod that has ended does not answer at all
   setsockopt(fd.get(), IPPROTO_TCP, TCP_SYNCNT, &kTries, sizeof kTries);
-  sockaddr_in where{};
-  where.sin_family = AF_INET;
-  where.sin_port = htons(port);
-  where.sin_addr.s_addr = htonl(*number);
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) != 0) {
+  const sockaddr_in where = socket_address(*number, port);
+  if (::connect(fd.get(), generic(where), sizeof where) != 0) {
     int error = errno;
     if (error == EINPROGRESS) {
       asio::posix::stream_descriptor waiting(impl_->options.executor, dup(fd.get()));

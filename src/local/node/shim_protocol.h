@@ -54,7 +54,8 @@ enum class Message : uint16_t {
 
   // To and from the anchor, which holds the cluster's own network (network.h).
   kAnchorNamespaces = 64,  // answered with the fds of the network and, if any, user namespace
-  kAnchorSocket = 65,      // kDomain, kType: answered with a socket of the cluster's network
+  kAnchorSocket = 65,      // kDomain, kSocketType, kTransparent: answered with a socket of the
+                           // cluster's network
   kAnchorDns = 66,         // answered with the bound UDP and TCP sockets
   kAnchorAddAddress = 67,  // kAddress on the bridge, for a service
   kAnchorRemoveAddress = 68,
@@ -134,8 +135,11 @@ enum class Field : uint16_t {
   kOuterUser = 111,
   kOuterGroup = 112,
   kDnsAddress = 113,
-  kMemoryBytes = 114,      // of the next kMemoryDirectory
-  kMemoryDirectory = 115,  // below the pod's
+  kMemoryBytes = 114,        // of the next kMemoryDirectory
+  kMemoryDirectory = 115,    // below the pod's
+  kTransparent = 116,        // may have any address
+  kNoWayOut = 117,           // why pods cannot reach beyond the cluster
+  kNoWayForDatagrams = 118,  // likewise, by UDP
 };
 
 // Where the way out of the cluster's network begins (shim/redirect.h): a port of the bridge.

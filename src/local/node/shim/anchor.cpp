@@ -19,8 +19,10 @@ namespace {
 
 constexpr int kMostClients = 8;
 constexpr unsigned kServicePrefix = 16;
-int g_dns[2] = {-1, -1};       // UDP, TCP
-char* g_no_way_out = nullptr;  // why pods cannot reach beyond the cluster
+int g_dns[2] = {-1, -1};  // UDP, TCP
+// Why pods cannot reach beyond the cluster: not at all, or not by UDP.
+char* g_no_way_out = nullptr;
+char* g_no_way_for_datagrams = nullptr;
 
 int dns_socket(const char* address, int type) {
   sockaddr_in where{};
@@ -39,11 +41,14 @@ int dns_socket(const char* address, int type) {
   return fd;
 }
 
-void answer(int client, const int* fds, size_t count, bool ok, const char* note = nullptr) {
+void answer(int client, const int* fds, size_t count, bool ok) {
   Buffer bytes;
   Writer writer(bytes);
   writer.message(Message::kAnchorReply);
-  if (note != nullptr) writer.text(Field::kNote, note);
+  if (g_no_way_out != nullptr) writer.text(Field::kNoWayOut, g_no_way_out);
+  if (g_no_way_for_datagrams != nullptr) {
+    writer.text(Field::kNoWayForDatagrams, g_no_way_for_datagrams);
+  }
   if (!ok) writer.text(Field::kError, failure());
   send_packet(client, bytes.view(), fds, ok ? count : 0);
 }
@@ -53,15 +58,18 @@ void give_namespaces(int client, const Config& config) {
   if ((config.namespaces & CLONE_NEWUSER) != 0)
     fds[1] = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
   const bool ok = fds[0] >= 0 || failed("opening /proc/self/ns/net");
-  answer(client, fds, fds[1] >= 0 ? 2 : 1, ok, g_no_way_out);
+  answer(client, fds, fds[1] >= 0 ? 2 : 1, ok);
   for (const int fd : fds) {
     if (fd >= 0) close(fd);
   }
 }
 
-void give_socket(int client, uint64_t domain, uint64_t type) {
+void give_socket(int client, uint64_t domain, uint64_t type, bool is_transparent) {
   const int fd = socket(static_cast<int>(domain), static_cast<int>(type) | SOCK_CLOEXEC, 0);
-  answer(client, &fd, 1, fd >= 0 || failed("making a socket"));
+  const int on = 1;
+  const bool ok =
+      fd >= 0 && (!is_transparent || setsockopt(fd, SOL_IP, IP_TRANSPARENT, &on, sizeof on) == 0);
+  answer(client, &fd, 1, ok || failed("making a socket"));
   if (fd >= 0) close(fd);
 }
 
@@ -79,10 +87,12 @@ bool handle(int client, const Config& config, std::string_view packet) {
   FieldValue value;
   uint64_t domain = AF_INET;
   uint64_t type = SOCK_STREAM;
+  bool is_transparent = false;
   const char* address = "";
   while (reader.next(value)) {
     if (value.field == Field::kDomain) domain = value.number();
     if (value.field == Field::kSocketType) type = value.number();
+    if (value.field == Field::kTransparent) is_transparent = value.number() != 0;
     if (value.field == Field::kAddress) address = value.text.data();
   }
   switch (message) {
@@ -90,7 +100,7 @@ bool handle(int client, const Config& config, std::string_view packet) {
       give_namespaces(client, config);
       break;
     case Message::kAnchorSocket:
-      give_socket(client, domain, type);
+      give_socket(client, domain, type, is_transparent);
       break;
     case Message::kAnchorDns:
       answer(client, g_dns, 2, true);
@@ -119,9 +129,15 @@ bool set_up_anchor(const Config& c) {
     return false;
   }
   write_small("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+  // Rules for a bridge's own frames would have the datagrams before we can: br_netfilter, where the
+  // kernel has it.
+  write_small("/proc/sys/net/bridge/bridge-nf-call-iptables", "0");
   const ClusterRange inside[] = {{.address = c.gateway, .prefix = c.prefix},
                                  {.address = c.dns_address, .prefix = kServicePrefix}};
-  if (!redirect_outbound(inside, 2, kOutboundPort)) g_no_way_out = copy_text(failure());
+  if (!redirect_connections(inside, 2, kOutboundPort)) g_no_way_out = copy_text(failure());
+  if (!redirect_datagrams(inside, 2, kOutboundPort) || !netlink.keep_datagrams()) {
+    g_no_way_for_datagrams = copy_text(failure());
+  }
   g_dns[0] = dns_socket(c.dns_address, SOCK_DGRAM);
   g_dns[1] = dns_socket(c.dns_address, SOCK_STREAM);
   return g_dns[0] >= 0 && g_dns[1] >= 0;

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/fib_rules.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
@@ -164,6 +165,30 @@ bool Netlink::add_default_route(const char* gateway) {
   if (inet_pton(AF_INET, gateway, &address) != 1) return refused("%s is no IPv4 address", gateway);
   request.add(RTA_GATEWAY, &address, sizeof address);
   return ask(request) || failed("setting the default route");
+}
+
+bool Netlink::keep_datagrams() {
+  constexpr uint8_t kTable = 100;
+  constexpr uint32_t kAfterAllOthers = 40000;
+  Request route_request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+  auto* route = route_request.body<rtmsg>();
+  route->rtm_family = AF_INET;
+  route->rtm_table = kTable;
+  route->rtm_protocol = RTPROT_BOOT;
+  route->rtm_scope = RT_SCOPE_HOST;
+  route->rtm_type = RTN_LOCAL;
+  route_request.add(RTA_OIF, static_cast<uint32_t>(index_of("lo")));
+  if (!ask(route_request)) return failed("setting the route of datagrams");
+
+  Request rule_request(RTM_NEWRULE, NLM_F_CREATE);
+  auto* rule = rule_request.body<fib_rule_hdr>();
+  rule->family = AF_INET;
+  rule->table = kTable;
+  rule->action = FR_ACT_TO_TBL;
+  const uint8_t protocol = IPPROTO_UDP;
+  rule_request.add(FRA_IP_PROTO, &protocol, sizeof protocol);
+  rule_request.add(FRA_PRIORITY, kAfterAllOthers);
+  return ask(rule_request) || failed("setting the rule for datagrams");
 }
 
 }  // namespace grapnel::local::shim

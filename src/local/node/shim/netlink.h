@@ -32,6 +32,8 @@ class Netlink {
   bool add_address(const char* link, const char* address, unsigned prefix);
   bool remove_address(const char* link, const char* address, unsigned prefix);
   bool add_default_route(const char* gateway);
+  // Datagrams that no other route takes are for this machine, whatever their address.
+  bool keep_datagrams();
 
  private:
   struct Request;

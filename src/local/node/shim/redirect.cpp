@@ -16,9 +16,16 @@ namespace grapnel::local::shim {
 namespace {
 
 constexpr const char* kTable = "grapnel";
-constexpr const char* kChain = "outbound";
 constexpr uint32_t kDestinationOffset = 16;  // in an IPv4 header
-constexpr int32_t kBeforeRouting = -100;     // where destinations are changed
+
+// A chain that packets pass before they are routed.
+struct Chain {
+  const char* name;
+  const char* type;
+  int32_t priority;
+};
+constexpr Chain kConnections{.name = "connections", .type = "nat", .priority = -100};
+constexpr Chain kDatagrams{.name = "datagrams", .type = "filter", .priority = -150};
 
 // Messages that the kernel takes as one: all or none.
 class Batch {
@@ -103,10 +110,10 @@ bool Batch::send_and_wait() {
 // One rule: expressions in the order in which packets pass them.
 class Rule {
  public:
-  explicit Rule(Batch& batch) : batch_(batch) {
+  Rule(Batch& batch, const Chain& chain) : batch_(batch) {
     batch_.message(NFT_MSG_NEWRULE);
     batch_.put(NFTA_RULE_TABLE, kTable);
-    batch_.put(NFTA_RULE_CHAIN, kChain);
+    batch_.put(NFTA_RULE_CHAIN, chain.name);
     list_ = batch_.begin(NFTA_RULE_EXPRESSIONS);
   }
   ~Rule() { batch_.end(list_); }
@@ -129,10 +136,13 @@ class Rule {
     value(NFTA_BITWISE_MASK, &bits, sizeof bits);
     value(NFTA_BITWISE_XOR, &none, sizeof none);
   }
-  void load_protocol() {
-    const Expression e(batch_, "meta");
-    batch_.put(NFTA_META_DREG, NFT_REG_1);
-    batch_.put(NFTA_META_KEY, NFT_META_L4PROTO);
+  void has_protocol(uint8_t protocol) {
+    {
+      const Expression e(batch_, "meta");
+      batch_.put(NFTA_META_DREG, NFT_REG_1);
+      batch_.put(NFTA_META_KEY, NFT_META_L4PROTO);
+    }
+    is(&protocol, sizeof protocol);
   }
   void is(const void* bytes, size_t size) {
     const Expression e(batch_, "cmp");
@@ -150,14 +160,15 @@ class Rule {
     batch_.end(data);
   }
   void redirect(uint16_t port) {
-    port = htons(port);
-    {
-      const Expression e(batch_, "immediate");
-      batch_.put(NFTA_IMMEDIATE_DREG, NFT_REG_1);
-      value(NFTA_IMMEDIATE_DATA, &port, sizeof port);
-    }
+    load_port(port);
     const Expression e(batch_, "redir");
     batch_.put(NFTA_REDIR_REG_PROTO_MIN, NFT_REG_1);
+  }
+  void give_to_socket(uint16_t port) {
+    load_port(port);
+    const Expression e(batch_, "tproxy");
+    batch_.put(NFTA_TPROXY_FAMILY, NFPROTO_IPV4);
+    batch_.put(NFTA_TPROXY_REG_PORT, NFT_REG_1);
   }
 
  private:
@@ -176,6 +187,12 @@ class Rule {
     size_t element;
     size_t data = 0;
   };
+  void load_port(uint16_t port) {
+    port = htons(port);
+    const Expression e(batch_, "immediate");
+    batch_.put(NFTA_IMMEDIATE_DREG, NFT_REG_1);
+    value(NFTA_IMMEDIATE_DATA, &port, sizeof port);
+  }
   void value(int type, const void* bytes, size_t size) {
     const size_t start = batch_.begin(type);
     batch_.put(NFTA_DATA_VALUE, bytes, size);
@@ -186,24 +203,21 @@ class Rule {
   size_t list_ = 0;
 };
 
-void add_chain(Batch& batch) {
+void add_chain(Batch& batch, const Chain& chain) {
   batch.message(NFT_MSG_NEWTABLE);
   batch.put(NFTA_TABLE_NAME, kTable);
   batch.message(NFT_MSG_NEWCHAIN);
   batch.put(NFTA_CHAIN_TABLE, kTable);
-  batch.put(NFTA_CHAIN_NAME, kChain);
-  batch.put(NFTA_CHAIN_TYPE, "nat");
+  batch.put(NFTA_CHAIN_NAME, chain.name);
+  batch.put(NFTA_CHAIN_TYPE, chain.type);
   const size_t hook = batch.begin(NFTA_CHAIN_HOOK);
   batch.put(NFTA_HOOK_HOOKNUM, NF_INET_PRE_ROUTING);
-  batch.put(NFTA_HOOK_PRIORITY, static_cast<uint32_t>(kBeforeRouting));
+  batch.put(NFTA_HOOK_PRIORITY, static_cast<uint32_t>(chain.priority));
   batch.end(hook);
 }
 
-}  // namespace
-
-bool redirect_outbound(const ClusterRange* inside, unsigned count, uint16_t port) {
-  Batch batch;
-  add_chain(batch);
+// What stays inside passes.
+bool accept_inside(Batch& batch, const Chain& chain, const ClusterRange* inside, unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
     const uint32_t bits = htonl(~uint32_t{0} << (32 - inside[i].prefix));
     in_addr network{};
@@ -211,20 +225,39 @@ bool redirect_outbound(const ClusterRange* inside, unsigned count, uint16_t port
       return refused("%s is no IPv4 address", inside[i].address);
     }
     network.s_addr &= bits;
-    Rule rule(batch);
+    Rule rule(batch, chain);
     rule.load_destination();
     rule.mask(bits);
     rule.is(&network, sizeof network);
     rule.accept();
   }
+  return true;
+}
+
+}  // namespace
+
+bool redirect_connections(const ClusterRange* inside, unsigned count, uint16_t port) {
+  Batch batch;
+  add_chain(batch, kConnections);
+  if (!accept_inside(batch, kConnections, inside, count)) return false;
   {
-    Rule rule(batch);
-    const uint8_t tcp = IPPROTO_TCP;
-    rule.load_protocol();
-    rule.is(&tcp, sizeof tcp);
+    Rule rule(batch, kConnections);
+    rule.has_protocol(IPPROTO_TCP);
     rule.redirect(port);
   }
   return batch.send_and_wait() || failed("setting up the way out of the cluster's network");
+}
+
+bool redirect_datagrams(const ClusterRange* inside, unsigned count, uint16_t port) {
+  Batch batch;
+  add_chain(batch, kDatagrams);
+  if (!accept_inside(batch, kDatagrams, inside, count)) return false;
+  {
+    Rule rule(batch, kDatagrams);
+    rule.has_protocol(IPPROTO_UDP);
+    rule.give_to_socket(port);
+  }
+  return batch.send_and_wait() || failed("setting up the way of UDP out of the cluster's network");
 }
 
 }  // namespace grapnel::local::shim
