@@ -97,6 +97,6 @@ def test_ctrl_c_asks_to_cancel(up, tmp_path):
         terminal.until("Running (2 of 2 processes are up)")
         terminal.press("C-c")
         shown = terminal.until("ended with")
-    assert "stopped: cancelling; press Ctrl-C again to leave it running" in shown.replace("\n", "")
+    assert "stopped: cancelling; press Ctrl-C again not to wait for its end" in shown.replace("\n", "")
     assert "stopped: Cancelled" in shown and shown.endswith("ended with 130\n")
     assert up("delete", "stopped").returncode == 0

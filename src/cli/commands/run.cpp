@@ -25,11 +25,11 @@ int exit_code(const api::ExperimentStatus& status) {
   return code > 0 && code < 256 ? static_cast<int>(code) : kFailed;
 }
 
-// Ctrl-C asks to cancel; a second one leaves the experiment to itself.
+// Ctrl-C asks to cancel; a second one does not wait until that is done.
 Task<> cancel_on_interrupt(Interrupts& interrupts, kube::Client& client, kube::Key key,
                            LogPrinter& printer, Spawned& follow) {
   co_await interrupts.next();
-  printer.note(fmt::format("{}: cancelling; press Ctrl-C again to leave it running", key.name));
+  printer.note(fmt::format("{}: cancelling; press Ctrl-C again not to wait for its end", key.name));
   const auto asked = co_await client.patch(
       kube::kinds::kExperiment, {.ns = key.ns.str(), .name = key.name}, kube::PatchType::kMerge,
       JsonObject{{"spec", JsonObject{{"cancel", true}}}});
@@ -61,7 +61,7 @@ Task<int> submit_and_follow(Executor executor, const ClusterPaths& paths, std::s
   interrupt.cancel();
   co_await interrupt.join();
   if (interrupts.count() > 1) {
-    printer.note(fmt::format("{0} goes on; `grapnel status {0}` shows it", name));
+    printer.note(fmt::format("not waiting for {0}; `grapnel status {0}` shows how it ends", name));
     co_return kCancelled;
   }
   if (!last) {
