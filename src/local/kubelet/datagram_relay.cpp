@@ -12,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,14 @@ void share_address(int socket) {
   const int on = 1;
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   fcntl(socket, F_SETFL, O_NONBLOCK);
+}
+
+void pass_on(Descriptor& to, std::string_view datagram) {
+  const auto try_once = [&] {
+    return send(to.native_handle(), datagram.data(), datagram.size(), MSG_NOSIGNAL) >= 0;
+  };
+  // The first error may be about one that was sent before.
+  if (!try_once()) try_once();
 }
 
 }  // namespace
@@ -113,12 +122,13 @@ bool DatagramRelay::Impl::receive_one(int socket) {
     }
   }
   if (to.sin_family != AF_INET) return true;
+  const std::string_view datagram(buffer.get(), static_cast<size_t>(size));
   Flow& flow = flow_of(from, to);
   flow.used = options.clock.instant();
   if (flow.far) {
-    send(flow.far->native_handle(), buffer.get(), static_cast<size_t>(size), MSG_NOSIGNAL);
+    pass_on(*flow.far, datagram);
   } else if (flow.early.size() < kMostEarly) {
-    flow.early.emplace_back(buffer.get(), static_cast<size_t>(size));
+    flow.early.emplace_back(datagram);
   }
   return true;
 }
@@ -150,10 +160,13 @@ Task<> DatagramRelay::Impl::run(std::shared_ptr<Impl> self, std::shared_ptr<Flow
   flow->near.emplace(self->options.executor, near->release());
   flow->far.emplace(self->options.executor, far->release());
   for (const std::string& datagram : std::exchange(flow->early, {})) {
-    send(flow->far->native_handle(), datagram.data(), datagram.size(), MSG_NOSIGNAL);
+    pass_on(*flow->far, datagram);
   }
   co_await unless(pass(self, flow, *flow->near, *flow->far),
                   pass(self, flow, *flow->far, *flow->near));
+  // What comes after the end must not wait here.
+  flow->near.reset();
+  flow->far.reset();
 }
 
 Task<Result<Fd>> DatagramRelay::Impl::speak_as(sockaddr_in whom, sockaddr_in to) {
@@ -183,7 +196,7 @@ Task<> DatagramRelay::Impl::pass(std::shared_ptr<Impl> self, std::shared_ptr<Flo
       const ssize_t size = recv(from.native_handle(), buffer, kLargest, 0);
       if (size < 0 && errno == EAGAIN) break;
       if (size < 0) co_return;
-      send(to.native_handle(), buffer, static_cast<size_t>(size), MSG_NOSIGNAL);
+      pass_on(to, {buffer, static_cast<size_t>(size)});
     }
   }
 }
