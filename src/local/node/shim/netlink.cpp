@@ -49,6 +49,14 @@ struct Netlink::Request {
     add(IFLA_ADDRESS, hardware, sizeof hardware);
     return true;
   }
+  void route(uint8_t table, uint8_t scope, uint8_t type) {
+    auto* route = body<rtmsg>();
+    route->rtm_family = AF_INET;
+    route->rtm_table = table;
+    route->rtm_protocol = RTPROT_BOOT;
+    route->rtm_scope = scope;
+    route->rtm_type = type;
+  }
   rtattr* begin(uint16_t type) { return add(type, nullptr, 0); }
   void finish(rtattr* nested) {
     nested->rta_len = static_cast<uint16_t>(end() - reinterpret_cast<char*>(nested));
@@ -155,12 +163,7 @@ bool Netlink::remove_address(const char* link, const char* text, unsigned prefix
 
 bool Netlink::add_default_route(const char* gateway) {
   Request request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
-  auto* route = request.body<rtmsg>();
-  route->rtm_family = AF_INET;
-  route->rtm_table = RT_TABLE_MAIN;
-  route->rtm_protocol = RTPROT_BOOT;
-  route->rtm_scope = RT_SCOPE_UNIVERSE;
-  route->rtm_type = RTN_UNICAST;
+  request.route(RT_TABLE_MAIN, RT_SCOPE_UNIVERSE, RTN_UNICAST);
   in_addr address{};
   if (inet_pton(AF_INET, gateway, &address) != 1) return refused("%s is no IPv4 address", gateway);
   request.add(RTA_GATEWAY, &address, sizeof address);
@@ -170,25 +173,20 @@ bool Netlink::add_default_route(const char* gateway) {
 bool Netlink::keep_datagrams() {
   constexpr uint8_t kTable = 100;
   constexpr uint32_t kAfterAllOthers = 40000;
-  Request route_request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
-  auto* route = route_request.body<rtmsg>();
-  route->rtm_family = AF_INET;
-  route->rtm_table = kTable;
-  route->rtm_protocol = RTPROT_BOOT;
-  route->rtm_scope = RT_SCOPE_HOST;
-  route->rtm_type = RTN_LOCAL;
-  route_request.add(RTA_OIF, static_cast<uint32_t>(index_of("lo")));
-  if (!ask(route_request)) return failed("setting the route of datagrams");
+  Request route(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+  route.route(kTable, RT_SCOPE_HOST, RTN_LOCAL);
+  route.add(RTA_OIF, static_cast<uint32_t>(index_of("lo")));
+  if (!ask(route)) return failed("setting the route of datagrams");
 
-  Request rule_request(RTM_NEWRULE, NLM_F_CREATE);
-  auto* rule = rule_request.body<fib_rule_hdr>();
+  Request request(RTM_NEWRULE, NLM_F_CREATE);
+  auto* rule = request.body<fib_rule_hdr>();
   rule->family = AF_INET;
   rule->table = kTable;
   rule->action = FR_ACT_TO_TBL;
   const uint8_t protocol = IPPROTO_UDP;
-  rule_request.add(FRA_IP_PROTO, &protocol, sizeof protocol);
-  rule_request.add(FRA_PRIORITY, kAfterAllOthers);
-  return ask(rule_request) || failed("setting the rule for datagrams");
+  request.add(FRA_IP_PROTO, &protocol, sizeof protocol);
+  request.add(FRA_PRIORITY, kAfterAllOthers);
+  return ask(request) || failed("setting the rule for datagrams");
 }
 
 }  // namespace grapnel::local::shim

@@ -234,30 +234,30 @@ bool accept_inside(Batch& batch, const Chain& chain, const ClusterRange* inside,
   return true;
 }
 
+// hand_over: what a Rule does with what leaves the cluster.
+template <class HandOver>
+bool set_up(const Chain& chain, const ClusterRange* inside, unsigned count, uint8_t protocol,
+            HandOver hand_over) {
+  Batch batch;
+  add_chain(batch, chain);
+  if (!accept_inside(batch, chain, inside, count)) return false;
+  {
+    Rule rule(batch, chain);
+    rule.has_protocol(protocol);
+    hand_over(rule);
+  }
+  return batch.send_and_wait() ||
+         failed("setting up the way of %s out of the cluster's network", chain.name);
+}
+
 }  // namespace
 
 bool redirect_connections(const ClusterRange* inside, unsigned count, uint16_t port) {
-  Batch batch;
-  add_chain(batch, kConnections);
-  if (!accept_inside(batch, kConnections, inside, count)) return false;
-  {
-    Rule rule(batch, kConnections);
-    rule.has_protocol(IPPROTO_TCP);
-    rule.redirect(port);
-  }
-  return batch.send_and_wait() || failed("setting up the way out of the cluster's network");
+  return set_up(kConnections, inside, count, IPPROTO_TCP, [=](Rule& r) { r.redirect(port); });
 }
 
 bool redirect_datagrams(const ClusterRange* inside, unsigned count, uint16_t port) {
-  Batch batch;
-  add_chain(batch, kDatagrams);
-  if (!accept_inside(batch, kDatagrams, inside, count)) return false;
-  {
-    Rule rule(batch, kDatagrams);
-    rule.has_protocol(IPPROTO_UDP);
-    rule.give_to_socket(port);
-  }
-  return batch.send_and_wait() || failed("setting up the way of UDP out of the cluster's network");
+  return set_up(kDatagrams, inside, count, IPPROTO_UDP, [=](Rule& r) { r.give_to_socket(port); });
 }
 
 }  // namespace grapnel::local::shim
