@@ -383,12 +383,12 @@ class ControlPlane:
             time.sleep(0.03)
 
 
-def up(options):
+def run_until_stopped(unstarted):
+    """A cluster for somebody at a terminal; the exit code."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     began = time.monotonic()
     try:
-        with ControlPlane(options.dir, controllers=options.controllers, kwok_nodes=options.kwok,
-                          apiserver_args=options.apiserver_arg) as cluster:
+        with unstarted as cluster:
             print(f"export KUBECONFIG={cluster.kubeconfig}", flush=True)
             print(f"ready after {time.monotonic() - began:.1f} s; Ctrl-C stops it", file=sys.stderr)
             while True:
@@ -398,6 +398,11 @@ def up(options):
     except StartFailed as e:
         print(e, file=sys.stderr)
         return 1
+
+
+def up(options):
+    return run_until_stopped(ControlPlane(options.dir, controllers=options.controllers, kwok_nodes=options.kwok,
+                                          apiserver_args=options.apiserver_arg))
 
 
 def main():

@@ -20,15 +20,13 @@ import argparse
 import os
 import pathlib
 import shutil
-import signal
 import sys
-import time
 
 if not __package__:  # run as a command: the package's parent is what must be importable
     sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
 
 from kube import cluster_dns, images, node_files
-from kube.control_plane import ControlPlane
+from kube.control_plane import ControlPlane, run_until_stopped
 from kube.machines import Machine, Place, ip
 from kube.processes import Component, Spawner, StartFailed
 
@@ -188,19 +186,7 @@ def main():
     parser.add_argument("--nodes", type=int, default=1, metavar="N")
     parser.add_argument("--folder", action="append", default=[], help="to be read in every container")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    began = time.monotonic()
-    try:
-        with RealNodes(options.nodes, folders=options.folder) as cluster:
-            print(f"export KUBECONFIG={cluster.kubeconfig}", flush=True)
-            print(f"ready after {time.monotonic() - began:.1f} s; Ctrl-C stops it", file=sys.stderr)
-            while True:
-                signal.pause()
-    except KeyboardInterrupt:
-        return 0
-    except StartFailed as e:
-        print(e, file=sys.stderr)
-        return 1
+    return run_until_stopped(RealNodes(options.nodes, folders=options.folder))
 
 
 if __name__ == "__main__":

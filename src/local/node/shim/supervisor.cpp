@@ -51,6 +51,7 @@ class Supervisor {
   void reap();
   void shut_down();
   Container* find(std::string_view name) const;
+  Container* find_running(const Request& request, uint64_t& id) const;
 
   int listener_;
   int signals_ = -1;
@@ -231,46 +232,44 @@ void Supervisor::start(int client, const Request& request) {
   containers_ = made;
 }
 
-void Supervisor::start_exec(int client, const Request& request) {
+// Nullptr: it does not run, which is noted. `id`: how the asker calls what it asks for.
+Container* Supervisor::find_running(const Request& request, uint64_t& id) const {
   Reader reader(request.bytes);
   FieldValue value;
   std::string_view name;
-  uint64_t id = 0;
   while (reader.next(value)) {
     if (value.field == Field::kContainer) name = value.text;
     if (value.field == Field::kExecId) id = value.number();
   }
-  const Container* container = find(name);
+  Container* container = find(name);
+  if (container != nullptr && container->state() == State::kRunning) return container;
+  refused("container %.*s is not running", static_cast<int>(name.size()), name.data());
+  return nullptr;
+}
+
+void Supervisor::start_exec(int client, const Request& request) {
+  uint64_t id = 0;
   Buffer spec;
-  if (container == nullptr || container->state() != State::kRunning) {
-    refused("container %.*s is not running", static_cast<int>(name.size()), name.data());
-  } else if (request.fd_count < 1 || !read_all(request.fds[0], spec)) {
+  const Container* container = find_running(request, id);
+  const bool has_spec = request.fd_count >= 1 && read_all(request.fds[0], spec);
+  if (container != nullptr && !has_spec) {
     refused("the description of the command did not come along");
-  } else if (execs_.start({.client = client,
-                           .id = id,
-                           .pidfd = container->pidfd(),
-                           .join = container->has_namespaces(),
-                           .fds = request.fds + 1,
-                           .fd_count = request.fd_count - 1},
-                          spec.view())) {
+  } else if (container != nullptr && execs_.start({.client = client,
+                                                   .id = id,
+                                                   .pidfd = container->pidfd(),
+                                                   .join = container->has_namespaces(),
+                                                   .fds = request.fds + 1,
+                                                   .fd_count = request.fd_count - 1},
+                                                  spec.view())) {
     return;
   }
   Execs::tell(client, Message::kExecFailed, id, 0, -1);
 }
 
 void Supervisor::attach(int client, const Request& request) {
-  Reader reader(request.bytes);
-  FieldValue value;
-  std::string_view name;
   uint64_t id = 0;
-  while (reader.next(value)) {
-    if (value.field == Field::kContainer) name = value.text;
-    if (value.field == Field::kExecId) id = value.number();
-  }
-  Container* container = find(name);
-  if (container == nullptr || container->state() != State::kRunning) {
-    refused("container %.*s is not running", static_cast<int>(name.size()), name.data());
-  } else if (container->attach(request.fds, request.fd_count)) {
+  Container* container = find_running(request, id);
+  if (container != nullptr && container->attach(request.fds, request.fd_count)) {
     Execs::tell(client, Message::kExecStarted, id, container->pid(), container->input_fd());
     return;
   }
