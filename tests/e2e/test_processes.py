@@ -5,6 +5,7 @@ import os
 import pty
 import select
 import shlex
+import shutil
 import signal
 import socket
 import struct
@@ -150,6 +151,16 @@ def test_files_there_and_back(up, long, tmp_path):
     assert (tmp_path / "folder" / "two").read_text() == "first"
     assert (tmp_path / "named").read_text() == "first"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "manifest.yaml", "named", "one"]
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_the_program_that_packs_may_end_after_the_one_that_unpacks(up, long, tmp_path, code):
+    (tmp_path / "one").write_text("first")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "tar").write_text(f'#!/bin/sh\n{shutil.which("tar")} "$@"; exec >&-; sleep 1; exit {code}\n')
+    (tmp_path / "bin" / "tar").chmod(0o755)
+    copied = up("cp", tmp_path / "one", f"{long}:/tmp/late", PATH=f"{tmp_path}/bin:{os.environ['PATH']}")
+    assert (copied.returncode, "not everything could be read" in copied.stderr) == ((0, False) if code == 0 else (1, True))
 
 
 def test_what_cannot_be_copied_is_named(up, long, tmp_path):

@@ -72,11 +72,14 @@ Task<Result<int>> drain(kube::RemoteCommand& remote) {
   }
 }
 
-Task<> feed(kube::RemoteCommand& remote, PipedProgram& tar, std::optional<int>& code) {
+// The other side has ended as soon as it has seen the archive's end: what comes after that it does
+// not take, and how the program here ends is to be known all the same.
+Task<> feed(kube::RemoteCommand& remote, PipedProgram& tar, int& code) {
+  bool is_taken = true;
   for (;;) {
     const auto piece = co_await tar.read();
     if (!piece || piece->empty()) break;
-    if (const auto sent = co_await remote.write_input(*piece); !sent) co_return;
+    if (is_taken) is_taken = (co_await remote.write_input(*piece)).has_value();
   }
   code = co_await tar.wait();
   (void)co_await remote.close_input();
@@ -108,10 +111,10 @@ Task<Result<>> send(Executor executor, kube::Client& client, kube::Where pod, Co
   kube::RemoteCommand remote(std::move(*socket));
   auto tar = PipedProgram::start(executor, packing(route.from.path, folder));
   if (!tar) co_return fail(tar.error());
-  std::optional<int> packed;
+  int packed = 0;
   auto feeding = spawn(executor, feed(remote, **tar, packed));
   const auto code = co_await drain(remote);
-  feeding.cancel();
+  if (!code || *code != 0) feeding.cancel();
   co_await feeding.join();
   if (!code) co_return fail(code.error());
   if (*code != 0) co_return ended_with(*code);
