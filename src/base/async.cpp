@@ -172,15 +172,71 @@ Spawned spawn(Executor executor, Task<> task) {
   return Spawned(std::move(state));
 }
 
-Task<Semaphore::Permit> Semaphore::acquire() {
-  while (free_ == 0) co_await signal_.wait();
-  --free_;
-  co_return Permit(this);
+struct Semaphore::State {
+  struct Waiter {
+    explicit Waiter(Executor executor) : granted(executor) {}
+    bool is_granted = false;
+    Signal granted;
+  };
+  using Queue = std::list<std::shared_ptr<Waiter>>;
+
+  // Whoever is cancelled while waiting leaves the queue; what was granted meanwhile goes on.
+  struct Place {
+    explicit Place(State& s)
+        : state(s),
+          waiter(std::make_shared<Waiter>(s.executor)),
+          self(s.waiting.insert(s.waiting.end(), waiter)) {}
+    ~Place() {
+      if (!waiter->is_granted) {
+        state.waiting.erase(self);
+      } else if (!is_taken) {
+        state.release();
+      }
+    }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+    State& state;
+    std::shared_ptr<Waiter> waiter;
+    Queue::iterator self;
+    bool is_taken = false;
+  };
+
+  // To the one who waits longest: nobody who comes now is before them.
+  void release() {
+    if (waiting.empty()) {
+      ++free;
+      return;
+    }
+    const auto next = waiting.front();
+    waiting.pop_front();
+    next->is_granted = true;
+    next->granted.notify_all();
+  }
+
+  Executor executor;
+  size_t free;  // 0 while somebody waits
+  Queue waiting = {};
+};
+
+Semaphore::Semaphore(Executor executor, size_t limit)
+    : state_(std::make_shared<State>(State{.executor = std::move(executor), .free = limit})) {}
+Semaphore::~Semaphore() = default;
+
+Semaphore::Permit::~Permit() {
+  if (owner_) owner_->release();
 }
 
-void Semaphore::release() {
-  ++free_;
-  signal_.notify_all();
+Task<Semaphore::Permit> Semaphore::acquire() {
+  const auto state = state_;
+  if (state->free > 0) {
+    --state->free;
+    co_return Permit(state);
+  }
+  State::Place place(*state);
+  while (!place.waiter->is_granted) co_await place.waiter->granted.wait();
+  place.is_taken = true;
+  co_return Permit(state);
 }
 
 Task<bool> with_deadline(Clock& clock, Instant deadline, Task<> task) {

@@ -77,27 +77,28 @@ class Signal {
 
 // A permit to be one of at most `limit` at a time, first come, first served.
 class Semaphore {
+  struct State;
+
  public:
-  Semaphore(Executor executor, size_t limit) : signal_(executor), free_(limit) {}
+  Semaphore(Executor executor, size_t limit);
+  ~Semaphore();
+  Semaphore(const Semaphore&) = delete;
+  Semaphore& operator=(const Semaphore&) = delete;
 
   class Permit {
    public:
-    explicit Permit(Semaphore* owner) : owner_(owner) {}
-    Permit(Permit&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)) {}
+    explicit Permit(std::shared_ptr<State> owner) : owner_(std::move(owner)) {}
+    Permit(Permit&&) noexcept = default;
     Permit& operator=(Permit&&) = delete;
-    ~Permit() {
-      if (owner_ != nullptr) owner_->release();
-    }
+    ~Permit();
 
    private:
-    Semaphore* owner_;
+    std::shared_ptr<State> owner_;
   };
   Task<Permit> acquire();
 
  private:
-  void release();
-  Signal signal_;
-  size_t free_;
+  std::shared_ptr<State> state_;
 };
 
 // Runs `task`, but no longer than until `deadline`: false when it was cut off.

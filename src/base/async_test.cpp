@@ -182,5 +182,47 @@ TEST_F(AsyncTest, SemaphoreBoundsHowManyRunAtOnce) {
   EXPECT_EQ(most, 3);
 }
 
+TEST_F(AsyncTest, SemaphoreIsGivenInTheOrderOfAsking) {
+  std::string order;
+  run([](AsyncTest& t, std::string& out) -> Task<> {
+    Semaphore turn(t.executor, 1);
+    const auto work = [](Semaphore& s, std::string& o, char name) -> Task<> {
+      const auto permit = co_await s.acquire();
+      o += name;
+    };
+    auto first = std::make_optional(co_await turn.acquire());
+    auto b = spawn(t.executor, work(turn, out, 'b'));
+    auto cancelled = spawn(t.executor, work(turn, out, 'x'));
+    auto c = spawn(t.executor, work(turn, out, 'c'));
+    co_await t.clock.sleep(milliseconds(1));
+    cancelled.cancel();
+    first.reset();
+    // It is free again, but others have waited for it.
+    co_await work(turn, out, 'd');
+    auto last = spawn(t.executor, work(turn, out, 'e'));
+    for (Spawned* task : {&b, &cancelled, &c, &last}) co_await task->join();
+  }(*this, order));
+  EXPECT_EQ(order, "bcde");
+}
+
+TEST_F(AsyncTest, SemaphoreGrantedToWhomIsCancelledGoesToTheNext) {
+  std::string order;
+  run([](AsyncTest& t, std::string& out) -> Task<> {
+    Semaphore turn(t.executor, 1);
+    const auto work = [](Semaphore& s, std::string& o, char name) -> Task<> {
+      const auto permit = co_await s.acquire();
+      o += name;
+    };
+    auto first = std::make_optional(co_await turn.acquire());
+    auto cancelled = spawn(t.executor, work(turn, out, 'x'));
+    auto b = spawn(t.executor, work(turn, out, 'b'));
+    co_await t.clock.sleep(milliseconds(1));
+    first.reset();
+    cancelled.cancel();
+    for (Spawned* task : {&cancelled, &b}) co_await task->join();
+  }(*this, order));
+  EXPECT_TRUE(order == "b" || order == "xb") << order;
+}
+
 }  // namespace
 }  // namespace grapnel
