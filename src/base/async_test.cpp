@@ -182,14 +182,15 @@ TEST_F(AsyncTest, SemaphoreBoundsHowManyRunAtOnce) {
   EXPECT_EQ(most, 3);
 }
 
+Task<> work(Semaphore& turn, std::string& order, char name) {
+  const auto permit = co_await turn.acquire();
+  order += name;
+}
+
 TEST_F(AsyncTest, SemaphoreIsGivenInTheOrderOfAsking) {
   std::string order;
   run([](AsyncTest& t, std::string& out) -> Task<> {
     Semaphore turn(t.executor, 1);
-    const auto work = [](Semaphore& s, std::string& o, char name) -> Task<> {
-      const auto permit = co_await s.acquire();
-      o += name;
-    };
     auto first = std::make_optional(co_await turn.acquire());
     auto b = spawn(t.executor, work(turn, out, 'b'));
     auto cancelled = spawn(t.executor, work(turn, out, 'x'));
@@ -209,10 +210,6 @@ TEST_F(AsyncTest, SemaphoreGrantedToWhomIsCancelledGoesToTheNext) {
   std::string order;
   run([](AsyncTest& t, std::string& out) -> Task<> {
     Semaphore turn(t.executor, 1);
-    const auto work = [](Semaphore& s, std::string& o, char name) -> Task<> {
-      const auto permit = co_await s.acquire();
-      o += name;
-    };
     auto first = std::make_optional(co_await turn.acquire());
     auto cancelled = spawn(t.executor, work(turn, out, 'x'));
     auto b = spawn(t.executor, work(turn, out, 'b'));

@@ -57,8 +57,9 @@ struct DatagramsToOneOf final : DatagramConnector, Targets {
     if (all.empty()) co_return fail(Reason::kTransport, "nobody serves");
     const Target target = take_turn();
     const auto address = parse_address(target.address);
+    if (!address) co_return fail(Reason::kUsage, "'{}' is no IPv4 address", target.address);
     auto fd = co_await network.socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK);
-    if (!fd || !address) co_return fd;
+    if (!fd) co_return fd;
     const sockaddr_in where = socket_address(*address, target.port);
     if (::connect(fd->get(), generic(where), sizeof where) != 0) {
       co_return fail(Reason::kTransport, "UDP to {}: {}", target.address, std::strerror(errno));
