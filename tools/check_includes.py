@@ -26,6 +26,7 @@ LIBRARIES = {
     r"boost/asio": {"base", "http", "local", "cli"},
     r"boost/beast": {"http"},
     r"curl/": {"http"},
+    r"nghttp2/": {"http"},
     r"openssl/": {"http"},
     r"sqlite3": {"local"},
     r"zstd": {"local"},

@@ -3,20 +3,14 @@
 #include <algorithm>
 
 #include "http/curl_loop.h"
+#include "http/exchange.h"
+#include "http/http2.h"
 
 namespace grapnel::http {
 namespace {
 
 Instant now() {
   return std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now());
-}
-
-Instant after(Duration length) {
-  return now() + std::clamp<Duration>(length, Duration::zero(), hours(24 * 365));
-}
-
-std::string in_seconds(Duration length) {
-  return fmt::format("{:g} s", static_cast<double>(length.count()) / 1e6);
 }
 
 Task<Result<std::string>> next_piece(std::shared_ptr<Transfer> transfer,
@@ -52,15 +46,13 @@ class CurlBodyStream final : public BodyStream {
 
 Task<Result<Response>> exchange(std::shared_ptr<CurlLoop> loop,
                                 std::shared_ptr<const ClientOptions> options, Request request) {
-  const Duration timeout = request.timeout;
-  const Instant deadline = after(timeout);
+  const Instant deadline = deadline_of(request);
   Transfer transfer(std::move(loop), std::move(options), std::move(request),
                     Transfer::Kind::kWhole);
   if (auto started = transfer.start(); !started) co_return fail(started.error());
   while (!transfer.done()) {
     if (now() >= deadline) {
-      co_return fail(transfer.failure(Reason::kTransport,
-                                      fmt::format("no answer within {}", in_seconds(timeout))));
+      co_return fail(transfer.late());
     }
     co_await transfer.wait(deadline);
   }
@@ -73,16 +65,14 @@ Task<Result<Response>> exchange(std::shared_ptr<CurlLoop> loop,
 Task<Result<StreamResponse>> open_stream(std::shared_ptr<CurlLoop> loop,
                                          std::shared_ptr<const ClientOptions> options,
                                          Request request) {
-  const Duration timeout = request.timeout;
-  const Instant deadline = after(timeout);
+  const Instant deadline = deadline_of(request);
   const auto silence = request.idle_timeout;
   const auto transfer = std::make_shared<Transfer>(std::move(loop), std::move(options),
                                                    std::move(request), Transfer::Kind::kStream);
   if (auto started = transfer->start(); !started) co_return fail(started.error());
   while (!transfer->head_done() && !transfer->done()) {
     if (now() >= deadline) {
-      co_return fail(transfer->failure(Reason::kTransport,
-                                       fmt::format("no answer within {}", in_seconds(timeout))));
+      co_return fail(transfer->late());
     }
     co_await transfer->wait(deadline);
   }
@@ -92,15 +82,28 @@ Task<Result<StreamResponse>> open_stream(std::shared_ptr<CurlLoop> loop,
                            .body = std::make_unique<CurlBodyStream>(transfer, silence)};
 }
 
+// Up to a few at once each has a connection of its own; from there on they share.
+constexpr size_t kManyAtOnce = 8;
+
+Task<Result<Response>> exchange_by_either(std::shared_ptr<CurlLoop> pool,
+                                          std::shared_ptr<Http2Pool> shared,
+                                          std::shared_ptr<const ClientOptions> options,
+                                          Request request) {
+  if (auto answer = co_await shared->send(request)) co_return std::move(*answer);
+  co_return co_await exchange(std::move(pool), std::move(options), std::move(request));
+}
+
 class CurlTransport final : public Transport {
  public:
   CurlTransport(const Executor& executor, ClientOptions options)
       : options_(std::make_shared<const ClientOptions>(std::move(options))),
         pool_(std::make_shared<CurlLoop>(executor, std::max<size_t>(1, options_->max_connections))),
-        streams_(std::make_shared<CurlLoop>(executor, 0)) {}
+        streams_(std::make_shared<CurlLoop>(executor, 0)),
+        shared_(std::make_shared<Http2Pool>(executor, options_)) {}
 
   Task<Result<Response>> send(Request request) override {
-    return exchange(pool_, options_, std::move(request));
+    if (pool_->active() < kManyAtOnce) return exchange(pool_, options_, std::move(request));
+    return exchange_by_either(pool_, shared_, options_, std::move(request));
   }
   Task<Result<StreamResponse>> open(Request request) override {
     auto& loop = request.pooled ? pool_ : streams_;
@@ -111,6 +114,7 @@ class CurlTransport final : public Transport {
   std::shared_ptr<const ClientOptions> options_;
   std::shared_ptr<CurlLoop> pool_;
   std::shared_ptr<CurlLoop> streams_;
+  std::shared_ptr<Http2Pool> shared_;
 };
 
 }  // namespace

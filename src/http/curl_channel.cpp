@@ -3,6 +3,7 @@
 #include <boost/asio/error.hpp>
 
 #include "http/curl_loop.h"
+#include "http/exchange.h"
 #include "http/upgrade.h"
 
 namespace grapnel::http {
@@ -37,24 +38,43 @@ class CurlChannel final : public Channel {
   std::shared_ptr<Transfer> transfer_;
 };
 
+Task<Result<>> connected(Transfer& transfer, Instant deadline) {
+  if (auto started = transfer.start(); !started) co_return started;
+  while (!transfer.done()) {
+    if (system_clock().instant() >= deadline) {
+      co_return fail(transfer.failure(Reason::kTransport, "no connection in time"));
+    }
+    co_await transfer.wait(deadline);
+  }
+  if (transfer.error()) co_return fail(*transfer.error());
+  co_return Result<>();
+}
+
+std::shared_ptr<Transfer> make_transfer(const Executor& executor, ClientOptions options,
+                                        Request request) {
+  return std::make_shared<Transfer>(std::make_shared<CurlLoop>(executor, 0),
+                                    std::make_shared<const ClientOptions>(std::move(options)),
+                                    std::move(request), Transfer::Kind::kConnect);
+}
+
 }  // namespace
 
 Task<Result<std::shared_ptr<Channel>>> connect_channel(Executor executor, ClientOptions options,
                                                        Request request) {
-  const Instant deadline =
-      system_clock().instant() + std::clamp<Duration>(request.timeout, Duration::zero(), hours(24));
-  const auto transfer =
-      std::make_shared<Transfer>(std::make_shared<CurlLoop>(executor, 0),
-                                 std::make_shared<const ClientOptions>(std::move(options)),
-                                 std::move(request), Transfer::Kind::kConnect);
-  if (auto started = transfer->start(); !started) co_return fail(started.error());
-  while (!transfer->done()) {
-    if (system_clock().instant() >= deadline) {
-      co_return fail(transfer->failure(Reason::kTransport, "no connection in time"));
-    }
-    co_await transfer->wait(deadline);
-  }
-  if (transfer->error()) co_return fail(*transfer->error());
+  const Instant deadline = deadline_of(request);
+  const auto transfer = make_transfer(executor, std::move(options), std::move(request));
+  if (auto made = co_await connected(*transfer, deadline); !made) co_return fail(made.error());
+  co_return std::make_shared<CurlChannel>(executor, transfer);
+}
+
+Task<Result<std::shared_ptr<Channel>>> connect_http2_channel(Executor executor,
+                                                             ClientOptions options,
+                                                             Request request) {
+  const Instant deadline = deadline_of(request);
+  const auto transfer = make_transfer(executor, std::move(options), std::move(request));
+  transfer->offer_http2();
+  if (auto made = co_await connected(*transfer, deadline); !made) co_return fail(made.error());
+  if (!transfer->speaks_http2()) co_return nullptr;
   co_return std::make_shared<CurlChannel>(executor, transfer);
 }
 

@@ -36,6 +36,8 @@ class Transfer {
   Transfer& operator=(const Transfer&) = delete;
   ~Transfer();
 
+  void offer_http2() { offers_http2_ = true; }         // for kConnect, before start()
+  bool speaks_http2() const { return speaks_http2_; }  // the server has taken the offer
   Result<> start();
   // Until something changed or the deadline has passed. Check the state before each wait.
   Task<> wait(std::optional<Instant> deadline);
@@ -62,6 +64,7 @@ class Transfer {
   int release_socket();    // the loop stops watching it; libcurl still owns it
 
   Error failure(Reason reason, std::string_view what) const;
+  Error late() const;
 
  private:
   friend class CurlLoop;
@@ -89,6 +92,8 @@ class Transfer {
   std::list<Transfer*>::iterator place_;  // in the line, while queued_
   bool queued_ = false;                   // waits for a free connection
   bool attached_ = false;                 // libcurl has it
+  bool offers_http2_ = false;
+  bool speaks_http2_ = false;
   bool may_have_been_sent_ = false;
   bool head_done_ = false;
   bool done_ = false;
@@ -112,6 +117,7 @@ class CurlLoop : public std::enable_shared_from_this<CurlLoop> {
   ~CurlLoop();
 
   const Executor& executor() const { return executor_; }
+  size_t active() const { return active_; }
   void submit(Transfer& transfer);
   void remove(Transfer& transfer);
   void resume(Transfer& transfer);  // its reader has caught up

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <boost/system/system_error.hpp>
 
 #include "http/curl_loop.h"
+#include "http/exchange.h"
 
 namespace grapnel::http {
 namespace asio = boost::asio;
@@ -26,23 +28,8 @@ constexpr size_t kMaxStreamBuffer = 64UL << 20;
 // A peer that acknowledges nothing for this long is gone.
 constexpr unsigned kUserTimeoutMs = 45'000;
 
-bool is_safe(std::string_view method) {
-  return method == "GET" || method == "HEAD" || method == "OPTIONS";
-}
-
 bool takes_body(std::string_view method) {
   return method == "POST" || method == "PUT" || method == "PATCH";
-}
-
-bool is_token(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return c > ' ' && c < '\x7f' &&
-           std::string_view("()<>@,;:\\\"/[]?={}").find(c) == std::string_view::npos;
-  });
-}
-
-bool is_field_value(std::string_view text) {
-  return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
 }
 
 Instant now() {
@@ -78,6 +65,23 @@ struct UrlHandle {
 bool is_loopback(std::string_view host) {
   return host == "localhost" || host.starts_with("127.") || host == "[::1]" ||
          host.ends_with(".localhost");
+}
+
+// `answer`, a bool, becomes true when the server takes the offer.
+CURLcode offer_http2_in(CURL*, void* ssl_context, void* answer) {
+  static constexpr unsigned char kProtocols[] = "\x02h2\x08http/1.1";
+  auto* context = static_cast<SSL_CTX*>(ssl_context);
+  SSL_CTX_set_alpn_protos(context, kProtocols, sizeof kProtocols - 1);
+  SSL_CTX_set_app_data(context, answer);
+  SSL_CTX_set_info_callback(context, [](const SSL* ssl, int where, int) {
+    if ((where & SSL_CB_HANDSHAKE_DONE) == 0) return;
+    const unsigned char* name = nullptr;
+    unsigned size = 0;
+    SSL_get0_alpn_selected(ssl, &name, &size);
+    *static_cast<bool*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl))) =
+        std::string_view(reinterpret_cast<const char*>(name), size) == "h2";
+  });
+  return CURLE_OK;
 }
 
 }  // namespace
@@ -133,11 +137,11 @@ std::string Transfer::take_body() {
 }
 
 Error Transfer::failure(Reason reason, std::string_view what) const {
-  const std::string_view target = request_.target;
-  return Error{.reason = reason,
-               .message = fmt::format("{} {}: {}", request_.method,
-                                      target.substr(0, target.find('?')), what),
-               .ambiguous = may_have_been_sent_ && !is_safe(request_.method)};
+  return failure_of(request_, reason, what, may_have_been_sent_);
+}
+
+Error Transfer::late() const {
+  return http::late(request_, may_have_been_sent_);
 }
 
 bool Transfer::is_full() const {
@@ -271,7 +275,7 @@ Result<> Transfer::configure_target() {
   const UrlHandle url;
   if (curl_url_set(url.url, CURLUPART_URL, request_.target.c_str(), CURLU_PATH_AS_IS) !=
           CURLUE_OK ||
-      !is_field_value(request_.target)) {
+      !is_one_line(request_.target)) {
     return fail(Reason::kUsage, "not a URL: '{}'", request_.target);
   }
   const std::string scheme = url.get(CURLUPART_SCHEME);
@@ -306,7 +310,7 @@ Result<> Transfer::configure_headers() {
     header_list_ = curl_slist_append(header_list_, line.c_str());
   };
   for (const auto& [name, value] : request_.headers) {
-    if (!is_token(name) || !is_field_value(value)) {
+    if (!is_field(name, value)) {
       return fail(Reason::kUsage, "header '{}' cannot be sent", name);
     }
     append(value.empty() ? name + ";" : fmt::format("{}: {}", name, value));
@@ -341,6 +345,11 @@ void Transfer::configure_tls() {
     };
     curl_easy_setopt(easy_, CURLOPT_SSL_CTX_FUNCTION, context);
     curl_easy_setopt(easy_, CURLOPT_SSL_CTX_DATA, loop_.get());
+  } else if (offers_http2_) {
+    // Asked to by its own option, libcurl would speak HTTP/2 itself.
+    curl_easy_setopt(easy_, CURLOPT_SSL_ENABLE_ALPN, 0L);
+    curl_easy_setopt(easy_, CURLOPT_SSL_CTX_FUNCTION, &offer_http2_in);
+    curl_easy_setopt(easy_, CURLOPT_SSL_CTX_DATA, &speaks_http2_);
   }
   if (o.insecure_skip_verify) {
     curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 0L);

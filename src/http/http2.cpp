@@ -1,0 +1,87 @@
+#include "http/http2.h"
+
+#include <algorithm>
+
+#include "http/exchange.h"
+#include "http/http2_connection.h"
+#include "http/upgrade.h"
+
+namespace grapnel::http {
+namespace {
+
+constexpr size_t kConnections = 4;
+constexpr size_t kBusy = 64;  // requests on one connection, from which on another one pays
+constexpr Duration kConnectTimeout = seconds(5);
+constexpr Duration kPause = seconds(10);  // after a connection failed
+
+}  // namespace
+
+Http2Pool::Http2Pool(Executor executor, std::shared_ptr<const ClientOptions> options)
+    : executor_(std::move(executor)), options_(std::move(options)), connected_(executor_) {}
+
+Http2Pool::~Http2Pool() {
+  for (const auto& connection : connections_) connection->close();
+}
+
+Task<std::optional<Result<Response>>> Http2Pool::send(Request request) {
+  return send_by(shared_from_this(), std::move(request));
+}
+
+Task<std::optional<Result<Response>>> Http2Pool::send_by(std::shared_ptr<Http2Pool> self,
+                                                         Request request) {
+  const std::string_view origin = split_url(request.target).first;
+  if (!origin.starts_with("https://") || !is_sendable(request)) co_return std::nullopt;
+  if (self->origin_.empty()) self->origin_ = origin;
+  if (self->origin_ != origin) co_return std::nullopt;
+  Choice connection = self->least_busy();
+  while (!connection && self->connecting_) {
+    co_await self->connected_.wait();
+    connection = self->least_busy();
+  }
+  if (!connection) co_return std::nullopt;
+  co_return co_await Http2Connection::send(std::move(connection), request);
+}
+
+Http2Pool::Choice Http2Pool::least_busy() {
+  std::erase_if(connections_, [](const Choice& each) {
+    const bool is_useless = !each->takes_more() && each->under_way() == 0;
+    if (is_useless) each->close();
+    return is_useless;
+  });
+  Choice out;
+  for (const Choice& each : connections_) {
+    if (!each->takes_more()) continue;
+    if (!out || each->under_way() < out->under_way()) out = each;
+  }
+  if ((!out || out->under_way() >= kBusy) && connections_.size() < kConnections) {
+    start_connecting();
+  }
+  return out;
+}
+
+void Http2Pool::start_connecting() {
+  if (connecting_ || !is_spoken_ || system_clock().instant() < not_before_) return;
+  connecting_ = true;
+  Request request{.target = origin_ + "/", .timeout = kConnectTimeout};
+  connector_ =
+      spawn(executor_, connect(weak_from_this(), executor_, *options_, std::move(request)));
+}
+
+Task<> Http2Pool::connect(std::weak_ptr<Http2Pool> weak, Executor executor, ClientOptions options,
+                          Request request) {
+  const size_t max_body = options.max_body;
+  auto channel = co_await connect_http2_channel(executor, std::move(options), std::move(request));
+  const auto self = weak.lock();
+  if (!self) co_return;
+  self->connecting_ = false;
+  if (channel && *channel) {
+    self->connections_.push_back(Http2Connection::start(std::move(*channel), max_body));
+  } else if (channel) {
+    self->is_spoken_ = false;
+  } else {
+    self->not_before_ = system_clock().instant() + kPause;
+  }
+  self->connected_.notify_all();
+}
+
+}  // namespace grapnel::http

@@ -1,0 +1,52 @@
+// Many requests at once over few connections: HTTP/2 on nghttp2, for when there are more requests
+// under way than it pays to have connections for. Inside http/ only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/async.h"
+#include "base/result.h"
+#include "http/client.h"
+#include "http/message.h"
+
+namespace grapnel::http {
+
+class Http2Connection;
+
+// Connections to one server, the one of its first request. It connects when it is first asked, and
+// closes what nobody has used for a while.
+class Http2Pool : public std::enable_shared_from_this<Http2Pool> {
+ public:
+  Http2Pool(Executor executor, std::shared_ptr<const ClientOptions> options);
+  Http2Pool(const Http2Pool&) = delete;
+  Http2Pool& operator=(const Http2Pool&) = delete;
+  ~Http2Pool();
+
+  // Nothing: the server has not begun with this one, and it has to go another way, because the
+  // server does not speak HTTP/2, cannot be reached, or takes no more.
+  Task<std::optional<Result<Response>>> send(Request request);
+
+ private:
+  using Choice = std::shared_ptr<Http2Connection>;
+  static Task<std::optional<Result<Response>>> send_by(std::shared_ptr<Http2Pool> self,
+                                                       Request request);
+  static Task<> connect(std::weak_ptr<Http2Pool> weak, Executor executor, ClientOptions options,
+                        Request request);
+  Choice least_busy();
+  void start_connecting();
+
+  Executor executor_;
+  std::shared_ptr<const ClientOptions> options_;
+  std::string origin_;
+  bool is_spoken_ = true;  // as far as we know
+  Instant not_before_{};   // after a failure
+  bool connecting_ = false;
+  Signal connected_;  // or not, but no longer trying
+  Spawned connector_;
+  std::vector<Choice> connections_;
+};
+
+}  // namespace grapnel::http
