@@ -34,7 +34,7 @@ Applier::Applier(Executor executor, kube::Client& client, ApplierOptions options
 
 Task<Outcome> Applier::apply(Plan plan) {
   Outcome outcome;
-  for (const auto& stage : plan.stages) {
+  for (auto& stage : plan.stages) {
     co_await carry_out_stage(stage, outcome);
     if (!outcome.ok()) co_return outcome;
   }
@@ -57,7 +57,7 @@ Task<Outcome> Applier::report(Plan plan) {
   co_return outcome;
 }
 
-Task<> Applier::carry_out_stage(const std::vector<Write>& writes, Outcome& outcome) {
+Task<> Applier::carry_out_stage(std::vector<Write>& writes, Outcome& outcome) {
   Stage stage{.writes = writes, .workers = std::min(options_.at_first, writes.size())};
   std::vector<Task<>> workers;
   for (size_t i = 0; i < stage.workers; ++i) workers.push_back(work(stage, outcome));
@@ -67,7 +67,11 @@ Task<> Applier::carry_out_stage(const std::vector<Write>& writes, Outcome& outco
 // A worker whose write was granted goes on as two, until there are enough of them.
 Task<> Applier::work(Stage& stage, Outcome& outcome) {
   while (stage.next < stage.writes.size() && outcome.ok()) {
-    co_await carry_out_one(stage.writes[stage.next++], outcome);
+    {
+      // Taken out, it is gone when it is done: a plan may hold thousands.
+      const Write write = std::move(stage.writes[stage.next++]);
+      co_await carry_out_one(write, outcome);
+    }
     const bool is_last = stage.next + 1 >= stage.writes.size();
     if (is_last || !outcome.ok() || stage.workers >= options_.in_flight) continue;
     ++stage.workers;

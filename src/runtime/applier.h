@@ -22,7 +22,7 @@
 namespace grapnel::runtime {
 
 struct ApplierOptions {
-  size_t in_flight = 32;
+  size_t in_flight = 128;
   size_t at_first = 4;
   // Asked before each write: false once we are no longer the leader.
   std::function<bool()> may_write = {};
@@ -62,11 +62,11 @@ class Applier {
     kube::ResourceVersion version = 0;
   };
   struct Stage {
-    const std::vector<Write>& writes;
+    std::vector<Write>& writes;
     size_t next = 0;
     size_t workers = 0;
   };
-  Task<> carry_out_stage(const std::vector<Write>& writes, Outcome& outcome);
+  Task<> carry_out_stage(std::vector<Write>& writes, Outcome& outcome);
   Task<> work(Stage& stage, Outcome& outcome);
   Task<> carry_out_one(const Write& write, Outcome& outcome);
   bool is_applied_already(const Write& write) const;

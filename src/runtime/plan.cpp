@@ -13,27 +13,29 @@ std::string describe(const ObjectRef& ref) {
   return fmt::format("{} {}", ref.kind->kind, ref.key.text());
 }
 
-std::string describe(const kube::Kind& kind, const Json& object) {
-  const auto ns = string_or(at(object, "metadata", "namespace"));
-  const auto name = string_or(at(object, "metadata", "name"));
-  return fmt::format("{} {}{}{}", kind.kind, ns, ns.empty() ? "" : "/", name);
+kube::Key key_of(const Json& object) {
+  return {Interned(string_or(at(object, "metadata", "namespace"))),
+          std::string(string_or(at(object, "metadata", "name")))};
 }
 
 struct Words {
   std::string operator()(const Create& create) const {
-    return "create " + describe(*create.kind, create.object);
+    return "create " + describe(target_of(create));
   }
   std::string operator()(const Patch& patch) const {
     const std::string what = patch.subresource.empty() ? "" : " (" + patch.subresource + ")";
     return "patch " + describe(patch.target) + what + " " + to_text(patch.body);
   }
-  std::string operator()(const Apply& apply) const {
-    return "apply " + describe(*apply.kind, apply.object);
-  }
+  std::string operator()(const Apply& apply) const { return "apply " + describe(target_of(apply)); }
   std::string operator()(const Delete& erase) const { return "delete " + describe(erase.target); }
 };
 
 }  // namespace
+
+NewObject::NewObject(Json whole) : key_(key_of(whole)), whole_(std::move(whole)) {}
+
+NewObject::NewObject(kube::Key key, std::function<Json()> make)
+    : key_(std::move(key)), make_(std::move(make)) {}
 
 bool operator==(const ObjectRef& a, const ObjectRef& b) {
   return *a.kind == *b.kind && a.key == b.key && a.uid == b.uid;
@@ -84,19 +86,14 @@ bool Plan::empty() const {
 
 ObjectRef target_of(const Write& write) {
   struct Target {
-    ObjectRef operator()(const Create& create) const { return of(create.kind, create.object); }
+    ObjectRef operator()(const Create& create) const {
+      return {.kind = create.kind, .key = create.object.key(), .uid = {}};
+    }
     ObjectRef operator()(const Patch& patch) const { return patch.target; }
     ObjectRef operator()(const Apply& apply) const {
-      auto ref = of(apply.kind, apply.object);
-      ref.uid = apply.uid;
-      return ref;
+      return {.kind = apply.kind, .key = key_of(apply.object), .uid = apply.uid};
     }
     ObjectRef operator()(const Delete& erase) const { return erase.target; }
-    static ObjectRef of(const kube::Kind* kind, const Json& object) {
-      return {.kind = kind,
-              .key = {Interned(string_or(at(object, "metadata", "namespace"))),
-                      std::string(string_or(at(object, "metadata", "name")))}};
-    }
   };
   return std::visit(Target(), write);
 }

@@ -6,6 +6,7 @@
 // nothing later happens on a false premise.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,11 +29,29 @@ struct ObjectRef {
 };
 bool operator==(const ObjectRef& a, const ObjectRef& b);
 
+// An object that is to be: whole, or as a function that makes it when it is sent. A plan for a
+// thousand objects of one template does not hold them all.
+class NewObject {
+ public:
+  NewObject() = default;
+  NewObject(Json whole);
+  NewObject(JsonObject whole) : NewObject(Json(std::move(whole))) {}
+  NewObject(kube::Key key, std::function<Json()> make);
+
+  const kube::Key& key() const { return key_; }
+  Json make() const { return make_ ? make_() : whole_; }
+
+ private:
+  kube::Key key_;
+  Json whole_;
+  std::function<Json()> make_;
+};
+
 // Creates the object; its name is a function of its identity. That it exists already is success
 // when its controller is the one named in its ownerReferences, and an error otherwise.
 struct Create {
   const kube::Kind* kind = nullptr;
-  Json object;
+  NewObject object;
 };
 
 struct Patch {

@@ -75,7 +75,7 @@ Task<WriteResult> look_after_create(kube::Client& client, const Create& create, 
     co_return failure(std::move(error));
   }
   target.uid = uid_of(*found);
-  if (controller_of(*found) != controller_of(create.object)) {
+  if (controller_of(*found) != controller_of(create.object.make())) {
     co_return failure(Reason::kAlreadyExists, target, "exists and belongs to another owner");
   }
   if (is_going(*found)) {
@@ -91,7 +91,7 @@ Task<WriteResult> write(kube::Client& client, const Create& create) {
   if (target.key.name.empty()) {
     co_return failure(Reason::kUsage, target, "is to be created without a name");
   }
-  auto answer = co_await client.create(*create.kind, create.object, {.metadata_only = true});
+  auto answer = co_await client.create(*create.kind, create.object.make(), {.metadata_only = true});
   if (answer) co_return success(target, *answer);
   Error& error = answer.error();
   if (error.is(Reason::kAlreadyExists) || error.ambiguous) {

@@ -76,8 +76,10 @@ class FaultySubject final : public Subject {
     for (auto& stage : plan.stages) {
       for (auto& write : stage) {
         if (auto* create = std::get_if<runtime::Create>(&write)) {
-          auto& metadata = create->object.as_object()["metadata"].as_object();
-          metadata["name"] = "x" + std::to_string(++number_) + "-0";
+          Json object = create->object.make();
+          ensure_object(object.as_object(), "metadata")["name"] =
+              "x" + std::to_string(++number_) + "-0";
+          create->object = std::move(object);
         }
       }
     }

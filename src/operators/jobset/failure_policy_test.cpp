@@ -258,7 +258,8 @@ TEST(RestartJob, MakesItAgainWithItsOwnAttempt) {
   const auto plan = world.plan();
   ASSERT_EQ(plan.stages.size(), 1U);
   const auto& create = std::get<runtime::Create>(plan.stages[0].at(0));
-  EXPECT_EQ(string_or(at(create.object, "metadata", "labels", keys::kJobRestartAttempt)), "1");
+  const Json job = create.object.make();
+  EXPECT_EQ(string_or(at(job, "metadata", "labels", keys::kJobRestartAttempt)), "1");
 }
 
 TEST(RestartJob, SharesTheLimitWithRestartsOfAll) {

@@ -25,8 +25,8 @@ namespace {
 
 using runtime::Plan;
 
-// More wait for the next plan, so that a plan for thousands of Jobs does not hold all of them.
-constexpr size_t kCreatesAtOnce = 500;
+// More wait for the next plan, so that what happens meanwhile does not wait for thousands of Jobs.
+constexpr size_t kCreatesAtOnce = 2000;
 
 bool is_managed_by_another(const api::JobSet& jobset) {
   return jobset.spec.managed_by && *jobset.spec.managed_by != kControllerName;
@@ -54,7 +54,7 @@ void add_network_and_claims(const Observed& o, Plan& plan) {
     plan.add(headless_service(o.jobset));
   }
   for (auto& claim : claims_of(o.jobset)) {
-    const auto name = string_or(at(claim.object, "metadata", "name"));
+    const auto name = claim.object.key().name;
     if (std::ranges::find(o.claims, name) == o.claims.end()) plan.add(std::move(claim));
   }
 }
@@ -70,28 +70,50 @@ void add_scaling(const Observed& o, const Children& children, Plan& plan) {
   }
 }
 
-// At most `room` of the Jobs that are missing; says how many it made.
-size_t add_missing_jobs(const api::JobSet& jobset, const api::ReplicatedJob& replicated,
-                        const Children& children, size_t room, Plan& plan) {
-  std::optional<JobBuilder> builder;
-  size_t made = 0;
-  for (int32_t index = 0; index < replicated.replicas && made < room; ++index) {
-    if (children.names.contains(job_name(jobset.meta.name(), replicated.name, index))) continue;
-    if (!builder) builder.emplace(jobset, replicated);
-    plan.add(runtime::Create{.kind = &kube::kinds::kJob, .object = builder->build(index)});
-    ++made;
+// Adds Jobs that are missing, as long as there is room for more. They are made when they are sent,
+// from a copy of the JobSet that the plan keeps.
+class MissingJobs {
+ public:
+  MissingJobs(const api::JobSet& jobset, const Children& children, size_t room, Plan& plan)
+      : jobset_(jobset), children_(children), room_(room), plan_(plan) {}
+
+  void add(size_t replicated) {
+    const api::ReplicatedJob& spec = jobset_.spec.replicated_jobs[replicated];
+    std::shared_ptr<const JobBuilder> builder;
+    for (int32_t index = 0; index < spec.replicas && room_ > 0; ++index) {
+      std::string job = job_name(jobset_.meta.name(), spec.name, index);
+      if (children_.names.contains(job)) continue;
+      if (!kept_) kept_ = std::make_shared<const api::JobSet>(jobset_);
+      if (!builder) {
+        builder =
+            std::make_shared<const JobBuilder>(*kept_, kept_->spec.replicated_jobs[replicated]);
+      }
+      plan_.add(runtime::Create{
+          .kind = &kube::kinds::kJob,
+          .object = {{jobset_.meta.key.ns, std::move(job)},
+                     [jobset = kept_, builder, index] { return builder->build(index); }}});
+      --room_;
+    }
   }
-  return made;
-}
+
+ private:
+  const api::JobSet& jobset_;
+  const Children& children_;
+  size_t room_;
+  Plan& plan_;
+  std::shared_ptr<const api::JobSet> kept_;
+};
 
 void add_jobs(const Observed& o, const Children& children, StatusDraft& status, Plan& plan) {
   const api::JobSet& jobset = o.jobset;
   const bool in_order = starts_in_order(jobset) && !jobset.is_suspended();
-  size_t room = waits_for_deletion(jobset, children) ? 0 : kCreatesAtOnce;
-  for (const auto& replicated : jobset.spec.replicated_jobs) {
+  const size_t room = waits_for_deletion(jobset, children) ? 0 : kCreatesAtOnce;
+  MissingJobs missing(jobset, children, room, plan);
+  for (size_t i = 0; i < jobset.spec.replicated_jobs.size(); ++i) {
+    const auto& replicated = jobset.spec.replicated_jobs[i];
     if (!dependencies_reached(jobset, replicated, status)) continue;
     if (in_order && has_started(replicated, status)) continue;
-    room -= add_missing_jobs(jobset, replicated, children, room, plan);
+    missing.add(i);
     if (in_order) return status.startup_in_progress();
   }
   if (in_order) status.startup_completed();

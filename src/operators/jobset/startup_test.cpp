@@ -191,13 +191,13 @@ TEST(VolumeClaims, AreMadeBeforeTheJobs) {
   EXPECT_THAT(lines_of(plan), ElementsAreArray({"create PersistentVolumeClaim data-train",
                                                 "create PersistentVolumeClaim kept-train", "then",
                                                 "create Job train-w-0", "status restarts=0"}));
-  const auto& data = std::get<runtime::Create>(plan.stages[0][0]).object;
+  const Json data = std::get<runtime::Create>(plan.stages[0][0]).object.make();
   EXPECT_EQ(to_text(*at(data, "metadata", "labels")),
             R"({"l":"1","jobset.sigs.k8s.io/jobset-name":"train"})");
   EXPECT_EQ(to_text(*at(data, "metadata", "annotations")), R"({"a":"2"})");
   EXPECT_EQ(to_text(*at(data, "spec")), R"({"accessModes":["ReadWriteMany"]})");
   EXPECT_NE(at(data, "metadata", "ownerReferences"), nullptr);
-  const auto& kept = std::get<runtime::Create>(plan.stages[0][1]).object;
+  const Json kept = std::get<runtime::Create>(plan.stages[0][1]).object.make();
   EXPECT_EQ(at(kept, "metadata", "ownerReferences"), nullptr);
 }
 
@@ -216,7 +216,7 @@ TEST(Network, ServiceIsHeadlessAndSelectsAllPods) {
                       replicated("w", 1))),
       .has_service = false};
   const auto plan = world.plan();
-  const auto& service = std::get<runtime::Create>(plan.stages[0][0]).object;
+  const Json service = std::get<runtime::Create>(plan.stages[0][0]).object.make();
   EXPECT_TRUE(equal(service, json(fmt::format(R"({{"apiVersion":"v1","kind":"Service",
       "metadata":{{"name":"train","namespace":"ml","ownerReferences":[
         {{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet","name":"train","uid":"{}",

@@ -144,7 +144,7 @@ inline void add_status(std::vector<std::string>& lines, const Json& status) {
 
 struct WriteText {
   std::string operator()(const runtime::Create& c) const {
-    return fmt::format("create {} {}", c.kind->kind, string_or(at(c.object, "metadata", "name")));
+    return fmt::format("create {} {}", c.kind->kind, c.object.key().name);
   }
   std::string operator()(const runtime::Patch& p) const {
     return fmt::format("patch {}{} {}", p.target.key.name,

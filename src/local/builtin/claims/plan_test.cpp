@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ClaimPlan, MakesAVolumeOfWhatIsAskedFor) {
   const auto asked = decode_claim(*parse_json(claim(R"(,"storageClassName":"fast")")));
   const auto p = plan(ClaimObserved{.claim = *asked, .directory = "/d"});
-  const auto& made = std::get<runtime::Create>(p.stages.at(0).at(0)).object;
+  const Json made = std::get<runtime::Create>(p.stages.at(0).at(0)).object.make();
   EXPECT_EQ(string_or(at(made, "spec", "hostPath", "path")), "/d/" + kOwn);
   EXPECT_EQ(string_or(at(made, "spec", "capacity", "storage")), "1Gi");
   EXPECT_EQ(string_or(at(made, "spec", "storageClassName")), "fast");

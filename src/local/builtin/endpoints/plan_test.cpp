@@ -66,8 +66,9 @@ TEST_P(EndpointsPlan, Answers) {
   for (const auto& stage : plan(observed).stages) {
     for (const auto& write : stage) {
       const auto& created = std::get<runtime::Create>(write);
+      const Json body = created.object.make();
       if (created.kind->kind == "Endpoints") {
-        const Json* list = find(created.object, "subsets");
+        const Json* list = find(body, "subsets");
         if (list == nullptr) continue;
         for (const Json& subset : list->as_array()) {
           subsets += fmt::format("{}/ {}: {}; ", list_of(find(subset, "addresses")),
@@ -76,14 +77,14 @@ TEST_P(EndpointsPlan, Answers) {
         }
         continue;
       }
-      for (const Json& one : find(created.object, "endpoints")->as_array()) {
+      for (const Json& one : find(body, "endpoints")->as_array()) {
         endpoints +=
             fmt::format("{}{}{}{} ", string_or(&find(one, "addresses")->as_array()[0]),
                         bool_or(at(one, "conditions", "ready")) ? " ready" : "",
                         bool_or(at(one, "conditions", "serving")) ? " serving" : "",
                         bool_or(at(one, "conditions", "terminating")) ? " terminating" : "");
       }
-      endpoints += fmt::format(": {}; ", ports_of(find(created.object, "ports")));
+      endpoints += fmt::format(": {}; ", ports_of(find(body, "ports")));
     }
   }
   EXPECT_EQ(subsets, c.subsets);
@@ -132,8 +133,10 @@ TEST(EndpointsPlan, WritesOnlyChangesAndClearsUp) {
   EndpointsObserved observed{.service = &service, .pods = {&pod}};
   const auto first = plan(observed);
   ASSERT_EQ(first.stages.at(0).size(), 2U);
-  const auto endpoints = decode_endpoints(std::get<runtime::Create>(first.stages[0][0]).object);
-  const auto slice = decode_endpoint_slice(std::get<runtime::Create>(first.stages[0][1]).object);
+  const auto endpoints =
+      decode_endpoints(std::get<runtime::Create>(first.stages[0][0]).object.make());
+  const auto slice =
+      decode_endpoint_slice(std::get<runtime::Create>(first.stages[0][1]).object.make());
   ASSERT_TRUE(endpoints && slice);
   observed.endpoints = &*endpoints;
   observed.slices = {&*slice};

@@ -71,7 +71,8 @@ std::string pod_text(const PodSpec& pod, size_t number) {
 
 std::string words_of(const runtime::Write& write) {
   if (const auto* create = std::get_if<runtime::Create>(&write)) {
-    const auto index = string_or(at(create->object, "metadata", "labels", kCompletionIndex), "-");
+    const Json pod = create->object.make();
+    const auto index = string_or(at(pod, "metadata", "labels", kCompletionIndex), "-");
     return fmt::format("create {}", index);
   }
   if (const auto* erase = std::get_if<runtime::Delete>(&write)) {

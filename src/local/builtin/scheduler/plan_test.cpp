@@ -65,8 +65,9 @@ TEST_P(SchedulerPlan, Answers) {
   for (const auto& stage : p.stages) {
     for (const auto& write : stage) {
       if (const auto* create = std::get_if<runtime::Create>(&write)) {
-        answer.push_back(fmt::format("{} → {}", string_or(at(create->object, "metadata", "name")),
-                                     string_or(at(create->object, "target", "name"))));
+        const Json binding = create->object.make();
+        answer.push_back(fmt::format("{} → {}", create->object.key().name,
+                                     string_or(at(binding, "target", "name"))));
       } else if (const auto* gone = std::get_if<runtime::Delete>(&write)) {
         answer.push_back("delete " + gone->target.key.name);
       } else {

@@ -36,10 +36,8 @@ class Assumed {
       for (const auto& write : stage) {
         const auto* binding = std::get_if<runtime::Create>(&write);
         if (binding == nullptr) continue;
-        const auto* metadata = at(binding->object, "metadata");
-        bound_[{Interned(string_or(find(*metadata, "namespace"))),
-                std::string(string_or(find(*metadata, "name")))}] = {
-            Interned(string_or(at(binding->object, "target", "name"))), now};
+        const Json object = binding->object.make();
+        bound_[binding->object.key()] = {Interned(string_or(at(object, "target", "name"))), now};
       }
     }
     if (!bound_.empty()) plan.look_again_in(kBelieved * 2);

@@ -23,8 +23,9 @@ std::string writes_of(const runtime::Plan& plan) {
                               patch->target.key.name);
         }
       } else if (const auto* create = std::get_if<runtime::Create>(&write)) {
+        const Json object = create->object.make();
         text += fmt::format("create {} {}; ", create->kind->kind,
-                            int_or(at(create->object, "spec", "replicas"), -1));
+                            int_or(at(object, "spec", "replicas"), -1));
       } else {
         text += runtime::describe(write) + "; ";
       }
