@@ -147,6 +147,10 @@ class Probe:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def __enter__(self):
         try:
             self._commands[0].result()

@@ -6,6 +6,8 @@ up to it, and the audit log shows that nothing was done twice.
 """
 
 import collections
+import os
+import pathlib
 
 import pytest
 
@@ -29,6 +31,15 @@ def proxy(cluster):
 @pytest.fixture
 def world(cluster, proxy):
     world = World(cluster, proxy)
+    world.start()
+    yield world
+    world.stop()
+
+
+@pytest.fixture
+def direct(cluster):
+    """Without a proxy, which speaks HTTP/1.1."""
+    world = World(cluster, cluster)
     world.start()
     yield world
     world.stop()
@@ -64,6 +75,10 @@ class World:
         for name in list(self.echoes.wanted):  # no operator is left to take the finalizers off
             self._cluster.kubectl("patch", "-n", self.namespace, "echo", name, "--type=merge",
                                   "-p", '{"metadata":{"finalizers":null}}')
+
+    def sockets(self):
+        folder = pathlib.Path(f"/proc/{self._probe.pid}/fd")
+        return sum(os.readlink(file).startswith("socket:") for file in folder.iterdir())
 
     def disturb(self):
         """What users do meanwhile: one more, one less, one that changes."""
@@ -124,6 +139,19 @@ def test_an_api_server_that_is_killed(world, cluster):
     cluster.start_apiserver()
     world.disturb()
     world.check()
+
+
+def test_a_burst_of_writes_when_the_api_server_is_killed(direct, cluster):
+    """So many at once share connections of HTTP/2; those that are lost with them are made later, once."""
+    direct.echoes.create("burst", 400)
+    wait_for(lambda: len(direct.echoes.children()) > 60, what="a burst")
+    assert direct.sockets() < 40, "each has a connection of its own"
+    cluster.kill_apiserver()
+    cluster.start_apiserver()
+    direct.echoes.settle(120)
+    made = collections.Counter(w.name for w in cluster.writes(direct.namespace)
+                               if (w.verb, w.resource) == ("create", "configmaps"))
+    assert max(made.values()) == 1, made
 
 
 def test_an_api_server_that_stops_in_order(world, cluster):
