@@ -159,8 +159,8 @@ class ControlPlane:
         self._wait("the API server", self.ready)
 
     def pause(self, component):
-        """SIGSTOP: the process keeps its connections and answers nothing."""
-        self._components[component].signal(signal.SIGSTOP)
+        """The process keeps its connections and, from now on, answers nothing."""
+        self._components[component].pause()
 
     def resume(self, component):
         self._components[component].signal(signal.SIGCONT)

@@ -1,6 +1,7 @@
 """Child processes that never outlive the tests, and ports that nobody else can take."""
 
 import concurrent.futures
+import os
 import pathlib
 import signal
 import socket
@@ -94,6 +95,11 @@ class Component:
         if not self.running:
             raise RuntimeError(f"{self.name} is not running")
         self._process.send_signal(number)
+
+    def pause(self):
+        """Stops the process (SIGSTOP) and waits for it: threads that run go on for a while."""
+        self.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def stop(self, graceful=False, timeout=20):
         """Ends the process and reaps it. A stopped (SIGSTOP) process is ended too."""
