@@ -1,5 +1,7 @@
 """What a controller costs: its CPU time and memory, and its requests to the API."""
 
+import collections
+import json
 import os
 import re
 import time
@@ -8,6 +10,7 @@ import yaml
 
 # Who the controller under measurement is to the API server.
 USER = "bench"
+GROUPS = ["system:masters"]
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -47,26 +50,54 @@ def audit_flags(folder):
     return [f"--audit-policy-file={policy}", f"--audit-log-path={log}"], log
 
 
+class AuditLog:
+    """The requests of USER, as far as they are answered."""
+
+    def __init__(self, path):
+        self._path = path
+        self._place = 0
+        self._rest = b""
+        self.requests = 0
+        self._creates = collections.Counter()
+
+    def read(self):
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as log:
+            log.seek(self._place)
+            *lines, self._rest = (self._rest + log.read()).split(b"\n")
+            self._place = log.tell()
+        self.requests += len(lines)
+        for entry in map(json.loads, lines):
+            if entry["verb"] == "create" and entry.get("responseStatus", {}).get("code") == 201:
+                self._creates[entry["objectRef"]["resource"]] += 1
+
+    def created(self, resource):
+        """How many were made so far. Neither a list nor a watch tells it as soon, and both would take
+        the API server's time."""
+        self.read()
+        return self._creates[resource]
+
+
 class Meter:
     """Measures one phase after the other of a controller's work."""
 
     def __init__(self, controller, audit_log):
         self.pid = controller.pid
-        self._audit_log = audit_log
+        self._log = AuditLog(audit_log)
 
     def start(self):
+        self._log.read()
         self._cpu = cpu_seconds(self.pid)
-        self._requests = self._count_requests()
+        self._requests = self._log.requests
         self._began = time.monotonic()
 
     def stop(self):
         wall = time.monotonic() - self._began
-        return {"wall_s": wall, "cpu_s": cpu_seconds(self.pid) - self._cpu,
-                "peak_rss_mb": peak_rss_mb(self.pid),
-                "requests": self._count_requests() - self._requests}
+        cpu = cpu_seconds(self.pid) - self._cpu
+        self._log.read()
+        return {"wall_s": wall, "cpu_s": cpu, "peak_rss_mb": peak_rss_mb(self.pid),
+                "requests": self._log.requests - self._requests}
 
-    def _count_requests(self):
-        if not self._audit_log.exists():
-            return 0
-        with self._audit_log.open("rb") as log:
-            return sum(1 for _ in log)
+    def created(self, resource):
+        return self._log.created(resource)

@@ -18,7 +18,7 @@ import urllib.parse
 from kube.programs import Programs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("GRAPNEL", str(ROOT / "build" / "asan" / "grapnel"))
+PROGRAM = os.path.abspath(os.environ.get("GRAPNEL", ROOT / "build" / "asan" / "grapnel"))
 NOBODY = 65534
 SOAK = bool(os.environ.get("GRAPNEL_SOAK"))  # longer, as `make soak` has it
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -210,22 +210,24 @@ class Cluster(Api):
 
     # The API.
 
-    def request(self, method, path, body=None, content_type="application/json", as_text=False):
-        connection = http.client.HTTPSConnection(self.server.hostname, self.server.port, context=self.tls,
-                                                 timeout=30)
-        try:
-            connection.request(method, path, body=json.dumps(body) if body is not None else None,
-                               headers={"Authorization": f"Bearer {self.token}", "Content-Type": content_type})
-            answer = connection.getresponse()
-            text = answer.read().decode()
-        finally:
-            connection.close()
+    def connect(self):
+        return http.client.HTTPSConnection(self.server.hostname, self.server.port, context=self.tls, timeout=30)
+
+    def ask(self, connection, method, path, body=None, content_type="application/json", as_text=False):
+        connection.request(method, path, body=json.dumps(body) if body is not None else None,
+                           headers={"Authorization": f"Bearer {self.token}", "Content-Type": content_type})
+        answer = connection.getresponse()
+        text = answer.read().decode()
         if as_text:
             return answer.status, text
         try:
             return answer.status, json.loads(text)
         except ValueError:
             return answer.status, text
+
+    def request(self, *what, **options):
+        with contextlib.closing(self.connect()) as connection:
+            return self.ask(connection, *what, **options)
 
     # kubectl.
 
