@@ -206,7 +206,7 @@ def test_a_list_cut_short(proxied, probe, fault_proxy, namespace):
 
 def test_no_answer_in_time(control_plane, fault_proxy, namespace):
     config = control_plane.kubeconfig_for("admin", ["system:masters"], server=fault_proxy.url)
-    with Probe(config, timeout=1) as probe:
+    with Probe(config, timeout=3) as probe:
         fault_proxy.delay(30, times=2)
         read = refusal(probe.get, kind=CONFIG_MAP, namespace=namespace, name="a")
         assert (read.reason, read.transient, read.ambiguous) == ("Transport", True, False)

@@ -13,8 +13,8 @@
 #include <string>
 
 #include "base/async.h"
+#include "base/fd.h"
 #include "base/result.h"
-#include "local/node/fd.h"
 #include "local/node/network.h"
 
 namespace grapnel::local::kubelet {

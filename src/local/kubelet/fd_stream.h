@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "base/async.h"
+#include "base/fd.h"
 #include "base/result.h"
 #include "local/apiserver/pod_backend.h"
-#include "local/node/fd.h"
 
 namespace grapnel::local::kubelet {
 

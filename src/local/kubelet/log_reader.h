@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/time.h"
-#include "local/node/fd.h"
 
 namespace grapnel::local::kubelet {
 

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "base/async.h"
+#include "base/fd.h"
 #include "base/result.h"
-#include "local/node/fd.h"
 
 namespace grapnel::local::kubelet {
 

@@ -9,10 +9,10 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/fd.h"
 #include "base/files.h"
 #include "base/strings.h"
 #include "local/kubelet/volumes.h"
-#include "local/node/fd.h"
 #include "local/node/sandbox.h"
 
 namespace grapnel::local::kubelet {

@@ -10,9 +10,9 @@
 #include <cstring>
 #include <map>
 
+#include "base/fd.h"
 #include "base/files.h"
 #include "base/strings.h"
-#include "local/node/fd.h"
 #include "local/node/sandbox.h"
 
 namespace grapnel::local {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/async.h"
+#include "base/fd.h"
 #include "base/result.h"
-#include "local/node/fd.h"
 #include "local/node/shim_protocol.h"
 
 namespace grapnel::local {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/async.h"
+#include "base/fd.h"
 #include "base/result.h"
 #include "local/node/dns_message.h"
-#include "local/node/fd.h"
 
 namespace grapnel::local::dns {
 

@@ -14,7 +14,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "local/node/fd.h"
+#include "base/fd.h"
 #include "local/node/shim_protocol.h"
 
 namespace grapnel::local {

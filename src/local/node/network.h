@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "base/async.h"
+#include "base/fd.h"
 #include "base/result.h"
 #include "local/node/connection.h"
-#include "local/node/fd.h"
 #include "local/node/pod_spec.h"
 
 namespace grapnel::local {

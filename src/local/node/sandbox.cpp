@@ -11,9 +11,9 @@
 #include <cstring>
 #include <map>
 
+#include "base/fd.h"
 #include "base/files.h"
 #include "base/strings.h"
-#include "local/node/fd.h"
 
 namespace grapnel::local {
 namespace {

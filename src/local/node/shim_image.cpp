@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "local/node/fd.h"
+#include "base/fd.h"
 
 __asm__(
     ".section .rodata\n"

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace grapnel::local {
+namespace grapnel {
 
 class Fd {
  public:
@@ -32,4 +32,4 @@ class Fd {
   int fd_ = -1;
 };
 
-}  // namespace grapnel::local
+}  // namespace grapnel
