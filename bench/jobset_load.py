@@ -12,8 +12,9 @@ CONTROLLERS = {"original": Original, "grapnel": Ours}
 NAMESPACE = "default"
 
 
-def jobset(name, size, held=False):
-    """With `held`, its pods are never scheduled, so that its Jobs go on for ever."""
+def jobset(name, size, groups=1, held=False):
+    """`size` Jobs in as many ReplicatedJobs as `groups` says. With `held`, its pods are never
+    scheduled, so that its Jobs go on for ever."""
     pod = {"spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0,
                     "containers": [{"name": "main", "image": "none"}]}}
     if held:
@@ -22,7 +23,9 @@ def jobset(name, size, held=False):
     return {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
             "metadata": {"name": name, "namespace": NAMESPACE},
             "spec": {"failurePolicy": {"maxRestarts": 1},
-                     "replicatedJobs": [{"name": "w", "replicas": size, "template": {"spec": job}}]}}
+                     "replicatedJobs": [
+                         {"name": f"w{i or ''}", "replicas": size // groups, "template": {"spec": job}}
+                         for i in range(groups)]}}
 
 
 def status_of(cluster, name):
@@ -92,32 +95,31 @@ def bare(cluster, size, connections=64):
     return time.monotonic() - began
 
 
-def run(cluster, meter, size):
+def run(cluster, meter, size, groups):
     """Yields (phase, numbers)."""
+    size -= size % groups
     meter.start()
     time.sleep(3)
     yield "idle", meter.stop()
 
-    def wait_for_jobs(count):
-        wait(lambda: meter.created("jobs") >= count, pause=0.01)
+    def creation(count):
+        wait(lambda: len(meter.created("jobs")) >= count, pause=0.1)
+        numbers = meter.stop(at=meter.created("jobs")[count - 1])
+        return numbers | {"jobs_per_s": size / numbers["wall_s"]}
 
     meter.start()
-    submit(cluster, jobset("train", size))
-    wait_for_jobs(size)
-    numbers = meter.stop()
-    yield "create", numbers | {"jobs_per_s": size / numbers["wall_s"]}
+    submit(cluster, jobset("train", size, groups))
+    yield "create", creation(size)
     wait(lambda: status_of(cluster, "train").get("terminalState") == "Completed")
     yield "complete", meter.stop()
 
     # One Job fails, and all are made again.
-    submit(cluster, jobset("again", size, held=True))
-    wait_for_jobs(2 * size)
+    submit(cluster, jobset("again", size, groups, held=True))
+    wait(lambda: len(meter.created("jobs")) >= 2 * size)
     wait(lambda: active_jobs(cluster, "again") == size)
     meter.start()
     fail_one_job(cluster, "again-w-0")
-    wait_for_jobs(3 * size)
-    numbers = meter.stop()
-    yield "restart", numbers | {"jobs_per_s": size / numbers["wall_s"]}
+    yield "restart", creation(3 * size)
 
 
 def fail_one_job(cluster, name):

@@ -1,6 +1,7 @@
 """What a controller costs: its CPU time and memory, and its requests to the API."""
 
 import collections
+import datetime
 import json
 import os
 import re
@@ -58,7 +59,7 @@ class AuditLog:
         self._place = 0
         self._rest = b""
         self.requests = 0
-        self._creates = collections.Counter()
+        self._creates = collections.defaultdict(list)
 
     def read(self):
         if not self._path.exists():
@@ -70,11 +71,12 @@ class AuditLog:
         self.requests += len(lines)
         for entry in map(json.loads, lines):
             if entry["verb"] == "create" and entry.get("responseStatus", {}).get("code") == 201:
-                self._creates[entry["objectRef"]["resource"]] += 1
+                answered = datetime.datetime.fromisoformat(entry["stageTimestamp"]).timestamp()
+                self._creates[entry["objectRef"]["resource"]].append(answered)
 
     def created(self, resource):
-        """How many were made so far. Neither a list nor a watch tells it as soon, and both would take
-        the API server's time."""
+        """When those made so far were. Neither a list nor a watch tells it as soon, and both would
+        take the API server's time."""
         self.read()
         return self._creates[resource]
 
@@ -90,10 +92,11 @@ class Meter:
         self._log.read()
         self._cpu = cpu_seconds(self.pid)
         self._requests = self._log.requests
-        self._began = time.monotonic()
+        self._began = time.time()
 
-    def stop(self):
-        wall = time.monotonic() - self._began
+    def stop(self, at=None):
+        """`at`: when the phase was over, if not now."""
+        wall = (at or time.time()) - self._began
         cpu = cpu_seconds(self.pid) - self._cpu
         self._log.read()
         return {"wall_s": wall, "cpu_s": cpu, "peak_rss_mb": peak_rss_mb(self.pid),
@@ -101,3 +104,4 @@ class Meter:
 
     def created(self, resource):
         return self._log.created(resource)
+

@@ -57,28 +57,24 @@ Task<Outcome> Applier::report(Plan plan) {
   co_return outcome;
 }
 
-Task<> Applier::carry_out_stage(std::vector<Write>& writes, Outcome& outcome) {
-  Stage stage{.writes = writes, .workers = std::min(options_.at_first, writes.size())};
-  std::vector<Task<>> workers;
-  for (size_t i = 0; i < stage.workers; ++i) workers.push_back(work(stage, outcome));
+Task<> Applier::carry_out_stage(std::span<Write> writes, Outcome& outcome) {
+  const size_t ahead = std::min(options_.ahead, writes.size());
+  co_await carry_out_all(writes.first(ahead), outcome);
+  if (outcome.ok()) co_await carry_out_all(writes.subspan(ahead), outcome);
+}
+
+Task<> Applier::carry_out_all(std::span<Write> writes, Outcome& outcome) {
+  std::vector<Task<>> workers(std::min(options_.in_flight, writes.size()));
+  for (auto& worker : workers) worker = work(writes, outcome);
   co_await all(std::move(workers));
 }
 
-// A worker whose write was granted goes on as two, until there are enough of them.
-Task<> Applier::work(Stage& stage, Outcome& outcome) {
-  while (stage.next < stage.writes.size() && outcome.ok()) {
-    {
-      // Taken out, it is gone when it is done: a plan may hold thousands.
-      const Write write = std::move(stage.writes[stage.next++]);
-      co_await carry_out_one(write, outcome);
-    }
-    const bool is_last = stage.next + 1 >= stage.writes.size();
-    if (is_last || !outcome.ok() || stage.workers >= options_.in_flight) continue;
-    ++stage.workers;
-    std::vector<Task<>> both;
-    both.push_back(work(stage, outcome));
-    both.push_back(work(stage, outcome));
-    co_return co_await all(std::move(both));
+Task<> Applier::work(std::span<Write>& rest, Outcome& outcome) {
+  while (!rest.empty() && outcome.ok()) {
+    // Taken out, it is gone when it is done: a plan may hold thousands.
+    const Write write = std::move(rest.front());
+    rest = rest.subspan(1);
+    co_await carry_out_one(write, outcome);
   }
 }
 

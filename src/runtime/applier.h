@@ -1,15 +1,15 @@
 // Carries out a Plan: its stages one after the other, the writes of a stage at the same time, then
 // the status, then events and counts. It stops at the first stage in which a write failed.
 //
-// Of the writes of one stage a few go out at first, and one more at a time for each that was
-// granted, so that a refusal that holds for all of them (a quota) is met by a few and not by five
-// hundred. Over all plans together at most `in_flight` are under way. A write that would change
-// nothing is not sent.
+// Of the writes of one stage a few go ahead, so that a refusal that holds for all of them (a quota)
+// is met by a few and not by five hundred. When they are granted the rest follows. Over all plans
+// together at most `in_flight` are under way. A write that would change nothing is not sent.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,8 +22,8 @@
 namespace grapnel::runtime {
 
 struct ApplierOptions {
-  size_t in_flight = 128;
-  size_t at_first = 4;
+  size_t in_flight = 256;
+  size_t ahead = 4;
   // Asked before each write: false once we are no longer the leader.
   std::function<bool()> may_write = {};
   std::function<void(const Event&)> on_event = {};
@@ -61,13 +61,9 @@ class Applier {
     size_t hash = 0;
     kube::ResourceVersion version = 0;
   };
-  struct Stage {
-    std::vector<Write>& writes;
-    size_t next = 0;
-    size_t workers = 0;
-  };
-  Task<> carry_out_stage(std::vector<Write>& writes, Outcome& outcome);
-  Task<> work(Stage& stage, Outcome& outcome);
+  Task<> carry_out_stage(std::span<Write> writes, Outcome& outcome);
+  Task<> carry_out_all(std::span<Write> writes, Outcome& outcome);
+  Task<> work(std::span<Write>& rest, Outcome& outcome);
   Task<> carry_out_one(const Write& write, Outcome& outcome);
   bool is_applied_already(const Write& write) const;
   void remember(const Write& write, const Trace& trace);

@@ -44,7 +44,7 @@ struct ApplierTest : testing::Test {
   Applier applier{loop.executor(),
                   client,
                   {.in_flight = 4,
-                   .at_first = 2,
+                   .ahead = 2,
                    .may_write = [this] { return leader; },
                    .on_event = [this](const Event& e) { told.push_back(e.reason); },
                    .on_count = [this](const Count& c) { told.push_back(c.metric); }}};
@@ -115,15 +115,34 @@ TEST_F(ApplierTest, AFailedStageEndsThePlan) {
   EXPECT_THAT(told, IsEmpty());
 }
 
-TEST_F(ApplierTest, EachGrantedWriteMakesRoomForOneMoreAndARefusalStopsThemAll) {
-  Plan plan;
-  for (int i = 0; i < 20; ++i) plan.add(create(fmt::format("c{}", i)));
-  for (int i = 0; i < 5; ++i) server->answer(object(fmt::format("c{}", i), 10 + i));
-  for (int i = 0; i < 15; ++i) server->refuse(403, "Forbidden", "exceeded quota");
-  const auto outcome = apply(plan);
+// Twenty writes, of which the server grants the first ones.
+struct RefusalTest : ApplierTest {
+  Outcome apply_granting(int granted) {
+    Plan plan;
+    for (int i = 0; i < 20; ++i) plan.add(create(fmt::format("c{}", i)));
+    for (int i = 0; i < granted; ++i) server->answer(object(fmt::format("c{}", i), 10 + i));
+    for (int i = granted; i < 20; ++i) server->refuse(403, "Forbidden", "exceeded quota");
+    return apply(plan);
+  }
+};
+
+TEST_F(RefusalTest, WhatIsRefusedFromTheStartIsTriedByThoseThatGoAhead) {
+  const auto outcome = apply_granting(0);
+  EXPECT_EQ(outcome.failed.size(), 2U);
+  EXPECT_EQ(outcome.sent, 2U);
+}
+
+TEST_F(RefusalTest, ALaterRefusalStopsAllThatAreNotUnderWay) {
+  const auto outcome = apply_granting(5);
   EXPECT_EQ(outcome.traces.size(), 5U);
   EXPECT_EQ(outcome.failed.size(), 4U) << "as many as may be under way";
   EXPECT_EQ(outcome.sent, 9U);
+}
+
+TEST_F(RefusalTest, AllAreSentWhenAllAreGranted) {
+  const auto outcome = apply_granting(20);
+  EXPECT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome.sent, 20U);
 }
 
 TEST_F(ApplierTest, NothingIsSentThatWouldChangeNothing) {

@@ -114,7 +114,7 @@ class Original(Controller):
             "metrics": {"bindAddress": "0"}, "health": {"healthProbeBindAddress": "0"},
             "featureGates": {"RestartJob": True, "ElasticJobSet": True}}))
         self._start(["env", f"KUBECONFIG={self.kubeconfig}", Programs().path("jobset"),
-                     "--config", str(config), "--zap-log-level", "error"])
+                     "--config", str(config), "--zap-log-level=2"])
         self._register_webhooks(bases / "webhook/manifests.yaml", certificate)
         return self
 
