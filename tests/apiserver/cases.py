@@ -13,7 +13,7 @@ A line `= NAME text` at the head of a file gives a name to text that many cases 
 A body or path may use what an earlier answer of the case held: ${1.metadata.resourceVersion} is that
 field of the first answer. What differs from run to run (uids, times, ages, versions) is masked, and so are
 nulls and managedFields, unless `?` names them. An answer of several lines (a watch) has a line for each.
-WAIT instead of a method asks until the path is served.
+WAIT instead of a method asks until the path is served or, with a body, until that may be created there.
 
 Where our server answers something else on purpose, the step says why and what:
 
@@ -238,9 +238,10 @@ def run_case(server, case):
         for step in case.steps:
             path = fill_in(step.path, case.names, namespace, answers).replace(" ", "%20")
             body = fill_in("\n".join(step.body), case.names, namespace, answers)
-            if step.method == "WAIT":  # definitions take a moment
+            if step.method == "WAIT":  # definitions take a moment, and what admission goes by
+                ask = ("POST", f"{path}?dryRun=All", step.headers, body) if body else ("GET", path)
                 for _ in range(100):
-                    if server.ask("GET", path).code == 200:
+                    if server.ask(*ask).code in (200, 201):
                         break
                     time.sleep(0.1)
                 answers.append(Answer(200, [], ""))
