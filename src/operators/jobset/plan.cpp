@@ -26,7 +26,7 @@ namespace {
 using runtime::Plan;
 
 // More wait for the next plan, so that what happens meanwhile does not wait for thousands of Jobs.
-constexpr size_t kCreatesAtOnce = 2000;
+constexpr size_t kCreatesAtOnce = 5000;
 
 bool is_managed_by_another(const api::JobSet& jobset) {
   return jobset.spec.managed_by && *jobset.spec.managed_by != kControllerName;

@@ -256,8 +256,8 @@ INSTANTIATE_TEST_SUITE_P(
     title);
 
 TEST(JobSetPlan, MakesThousandsOfJobsInSeveralPlans) {
-  const World world{.jobset = make_jobset(spec(replicated("w", 2200)))};
-  EXPECT_EQ(world.plan().stages.at(0).size(), 2000U);
+  const World world{.jobset = make_jobset(spec(replicated("w", 5200)))};
+  EXPECT_EQ(world.plan().stages.at(0).size(), 5000U);
 }
 
 TEST(JobSetPlan, WritesItsStatusOnlyOverTheVersionItSaw) {
