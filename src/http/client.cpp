@@ -9,16 +9,12 @@
 namespace grapnel::http {
 namespace {
 
-Instant now() {
-  return std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now());
-}
-
 Task<Result<std::string>> next_piece(std::shared_ptr<Transfer> transfer,
                                      std::optional<Duration> silence) {
   while (!transfer->has_body() && !transfer->done()) {
     std::optional<Instant> deadline;
     if (silence) deadline = transfer->last_heard() + *silence;
-    if (deadline && now() >= *deadline) {
+    if (deadline && system_clock().instant() >= *deadline) {
       transfer->abort("silent");
       co_return fail(transfer->failure(Reason::kTransport,
                                        fmt::format("nothing came for {}", in_seconds(*silence))));
@@ -51,7 +47,7 @@ Task<Result<Response>> exchange(std::shared_ptr<CurlLoop> loop,
                     Transfer::Kind::kWhole);
   if (auto started = transfer.start(); !started) co_return fail(started.error());
   while (!transfer.done()) {
-    if (now() >= deadline) {
+    if (system_clock().instant() >= deadline) {
       co_return fail(transfer.late());
     }
     co_await transfer.wait(deadline);
@@ -71,7 +67,7 @@ Task<Result<StreamResponse>> open_stream(std::shared_ptr<CurlLoop> loop,
                                                    std::move(request), Transfer::Kind::kStream);
   if (auto started = transfer->start(); !started) co_return fail(started.error());
   while (!transfer->head_done() && !transfer->done()) {
-    if (now() >= deadline) {
+    if (system_clock().instant() >= deadline) {
       co_return fail(transfer->late());
     }
     co_await transfer->wait(deadline);

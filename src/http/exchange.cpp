@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "base/async.h"
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
 
 namespace grapnel::http {
 namespace {
@@ -69,6 +72,17 @@ Error late(const Request& request, bool may_have_been_sent) {
 
 std::string in_seconds(Duration length) {
   return fmt::format("{:g} s", static_cast<double>(length.count()) / 1e6);
+}
+
+Task<> wait_until(boost::asio::steady_timer& timer, std::optional<Instant> deadline) {
+  namespace asio = boost::asio;
+  timer.expires_at(deadline ? asio::steady_timer::time_point(*deadline)
+                            : asio::steady_timer::time_point::max());
+  co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  const auto state = co_await asio::this_coro::cancellation_state;
+  if (state.cancelled() != asio::cancellation_type::none) {
+    throw boost::system::system_error(asio::error::operation_aborted);
+  }
 }
 
 }  // namespace grapnel::http

@@ -1,10 +1,13 @@
 // What the ways of sending a request have in common. Inside http/ only.
 #pragma once
 
+#include <boost/asio/steady_timer.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/async.h"
 #include "base/result.h"
 #include "http/message.h"
 
@@ -26,5 +29,7 @@ Error failure_of(const Request& request, Reason reason, std::string_view what,
 Instant deadline_of(const Request& request);
 Error late(const Request& request, bool may_have_been_sent);
 std::string in_seconds(Duration length);
+// Until the timer is cancelled, which tells of news, or the deadline. Throws who is cancelled.
+Task<> wait_until(boost::asio::steady_timer& timer, std::optional<Instant> deadline);
 
 }  // namespace grapnel::http

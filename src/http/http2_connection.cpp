@@ -1,16 +1,11 @@
 #include "http/http2_connection.h"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/error.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/system/system_error.hpp>
 
+#include "base/strings.h"
 #include "http/exchange.h"
 
 namespace grapnel::http {
-namespace asio = boost::asio;
 namespace {
 
 constexpr size_t kMost = 128;
@@ -19,12 +14,6 @@ constexpr int32_t kWindow = 1 << 20;  // of an answer, before the server waits f
 constexpr int32_t kWindowOfAll = 16 << 20;
 constexpr size_t kMaxHeaderBytes = 256UL << 10;
 constexpr size_t kPiece = 64UL << 10;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
 
 // What HTTP/1.1 says about its connection has no place in HTTP/2.
 bool is_about_connection(std::string_view name) {
@@ -44,7 +33,7 @@ class Fields {
     add(":authority", host.empty() ? origin.substr(origin.find("://") + 3) : host);
     add(":path", path);
     for (const auto& [name, value] : request.headers) {
-      std::string small = lower(name);
+      std::string small = to_lower(name);
       if (!is_about_connection(small)) add(std::move(small), value);
     }
     if (request.method != "GET" && request.method != "HEAD") {
@@ -136,20 +125,11 @@ Task<std::optional<Result<Response>>> Http2Connection::send(std::shared_ptr<Http
       self->doubtful_ = true;
       co_return fail(late(request, stream.was_sent));
     }
-    co_await wait(stream, deadline);
+    co_await wait_until(stream.timer, deadline);
   }
   if (stream.was_refused) co_return std::nullopt;
   if (stream.error) co_return fail(std::move(*stream.error));
   co_return std::move(stream.answer);
-}
-
-Task<> Http2Connection::wait(Stream& stream, Instant deadline) {
-  stream.timer.expires_at(deadline);
-  co_await stream.timer.async_wait(asio::as_tuple(asio::use_awaitable));
-  const auto state = co_await asio::this_coro::cancellation_state;
-  if (state.cancelled() != asio::cancellation_type::none) {
-    throw boost::system::system_error(asio::error::operation_aborted);
-  }
 }
 
 Result<> Http2Connection::begin(Stream& stream, int32_t& id) {

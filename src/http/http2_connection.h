@@ -58,7 +58,6 @@ class Http2Connection {
 
   static Task<> read_all(std::shared_ptr<Http2Connection> self);
   static Task<> write_all(std::shared_ptr<Http2Connection> self);
-  static Task<> wait(Stream& stream, Instant deadline);
   Result<> begin(Stream& stream, int32_t& id);
   void give_up(int32_t id);
   void mind_idleness();

@@ -7,16 +7,11 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/system/system_error.hpp>
 
 #include "http/curl_loop.h"
 #include "http/exchange.h"
 
 namespace grapnel::http {
-namespace asio = boost::asio;
 namespace {
 
 constexpr size_t kMaxHeaderBytes = 256UL << 10;
@@ -111,13 +106,7 @@ Result<> Transfer::start() {
 }
 
 Task<> Transfer::wait(std::optional<Instant> deadline) {
-  timer_.expires_at(deadline ? asio::steady_timer::time_point(*deadline)
-                             : asio::steady_timer::time_point::max());
-  co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-  const auto state = co_await asio::this_coro::cancellation_state;
-  if (state.cancelled() != asio::cancellation_type::none) {
-    throw boost::system::system_error(asio::error::operation_aborted);
-  }
+  return wait_until(timer_, deadline);
 }
 
 void Transfer::abort(std::string why) {
