@@ -41,10 +41,10 @@ class CurlBodyStream final : public BodyStream {
 };
 
 Task<Result<Response>> exchange(std::shared_ptr<CurlLoop> loop,
-                                std::shared_ptr<const ClientOptions> options, Request request) {
+                                std::shared_ptr<const ClientOptions> options,
+                                const Request& request) {
   const Instant deadline = deadline_of(request);
-  Transfer transfer(std::move(loop), std::move(options), std::move(request),
-                    Transfer::Kind::kWhole);
+  Transfer transfer(std::move(loop), std::move(options), request, Transfer::Kind::kWhole);
   if (auto started = transfer.start(); !started) co_return fail(started.error());
   while (!transfer.done()) {
     if (system_clock().instant() >= deadline) {
@@ -60,11 +60,11 @@ Task<Result<Response>> exchange(std::shared_ptr<CurlLoop> loop,
 
 Task<Result<StreamResponse>> open_stream(std::shared_ptr<CurlLoop> loop,
                                          std::shared_ptr<const ClientOptions> options,
-                                         Request request) {
+                                         const Request& request) {
   const Instant deadline = deadline_of(request);
   const auto silence = request.idle_timeout;
-  const auto transfer = std::make_shared<Transfer>(std::move(loop), std::move(options),
-                                                   std::move(request), Transfer::Kind::kStream);
+  const auto transfer = std::make_shared<Transfer>(std::move(loop), std::move(options), request,
+                                                   Transfer::Kind::kStream);
   if (auto started = transfer->start(); !started) co_return fail(started.error());
   while (!transfer->head_done() && !transfer->done()) {
     if (system_clock().instant() >= deadline) {
@@ -84,9 +84,9 @@ constexpr size_t kManyAtOnce = 8;
 Task<Result<Response>> exchange_by_either(std::shared_ptr<CurlLoop> pool,
                                           std::shared_ptr<Http2Pool> shared,
                                           std::shared_ptr<const ClientOptions> options,
-                                          Request request) {
+                                          const Request& request) {
   if (auto answer = co_await shared->send(request)) co_return std::move(*answer);
-  co_return co_await exchange(std::move(pool), std::move(options), std::move(request));
+  co_return co_await exchange(std::move(pool), std::move(options), request);
 }
 
 class CurlTransport final : public Transport {
@@ -97,13 +97,13 @@ class CurlTransport final : public Transport {
         streams_(std::make_shared<CurlLoop>(executor, 0)),
         shared_(std::make_shared<Http2Pool>(executor, options_)) {}
 
-  Task<Result<Response>> send(Request request) override {
-    if (pool_->active() < kManyAtOnce) return exchange(pool_, options_, std::move(request));
-    return exchange_by_either(pool_, shared_, options_, std::move(request));
+  Task<Result<Response>> send(const Request& request) override {
+    if (pool_->active() < kManyAtOnce) return exchange(pool_, options_, request);
+    return exchange_by_either(pool_, shared_, options_, request);
   }
-  Task<Result<StreamResponse>> open(Request request) override {
+  Task<Result<StreamResponse>> open(const Request& request) override {
     auto& loop = request.pooled ? pool_ : streams_;
-    return open_stream(loop, options_, std::move(request));
+    return open_stream(loop, options_, request);
   }
 
  private:

@@ -33,9 +33,10 @@ struct StreamResponse {
 class Transport {
  public:
   virtual ~Transport() = default;
-  virtual Task<Result<Response>> send(Request request) = 0;
+  // The request has to stay until the task is done: thousands under way hold their bodies once.
+  virtual Task<Result<Response>> send(const Request& request) = 0;
   // Returns when the head of the answer is there.
-  virtual Task<Result<StreamResponse>> open(Request request) = 0;
+  virtual Task<Result<StreamResponse>> open(const Request& request) = 0;
 };
 
 // Certificates and keys are PEM texts, not files; empty means: none.

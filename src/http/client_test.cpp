@@ -18,9 +18,8 @@ struct ClientTest : LoopTest {
 
   Result<Response> send(Request request) {
     Result<Response> out = fail(Reason::kUnknown, "not run");
-    run([](Transport& t, Request r, Result<Response>& o) -> Task<> {
-      o = co_await t.send(std::move(r));
-    }(*transport, std::move(request), out));
+    run([](Transport& t, Request r, Result<Response>& o) -> Task<> { o = co_await t.send(r); }(
+                                                             *transport, std::move(request), out));
     return out;
   }
 };
@@ -448,7 +447,8 @@ TEST_F(ClientTest, ATaskCanBeCancelledAtAnyMoment) {
 TEST_F(ClientTest, TheTransportMayGoBeforeItsRequests) {
   RawServer server(executor, RawServer::say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
   run([](ClientTest& t, std::string url) -> Task<> {
-    auto pending = t.transport->send({.target = url});
+    const Request request{.target = url};
+    auto pending = t.transport->send(request);
     t.transport.reset();
     const auto answer = co_await std::move(pending);
     EXPECT_TRUE(answer);

@@ -179,11 +179,11 @@ Task<> DirectTransport::serve(std::shared_ptr<Calls> calls, std::shared_ptr<Call
   co_await run_handler(calls->handler, *call);
 }
 
-Task<Result<StreamResponse>> DirectTransport::open(Request request) {
+Task<Result<StreamResponse>> DirectTransport::open(const Request& request) {
   if (calls_->stopped) co_return fail(Reason::kTransport, "the server has stopped");
   const Instant deadline = system_clock().instant() + request.timeout;
   const bool reads = request.method == "GET";
-  auto call = std::make_shared<Call>(calls_->executor, std::move(request));
+  auto call = std::make_shared<Call>(calls_->executor, request);
   auto body = std::make_unique<Body>(call);  // ends the call if we are cancelled
   calls_->running.insert(call);
   call->run(spawn(calls_->executor, serve(calls_, call)));
@@ -201,8 +201,8 @@ Task<Result<StreamResponse>> DirectTransport::open(Request request) {
                            .body = std::move(body)};
 }
 
-Task<Result<Response>> DirectTransport::send(Request request) {
-  auto opened = co_await open(std::move(request));
+Task<Result<Response>> DirectTransport::send(const Request& request) {
+  auto opened = co_await open(request);
   if (!opened) co_return fail(std::move(opened.error()));
   Response answer{.status = opened->status, .headers = std::move(opened->headers), .body = ""};
   for (;;) {

@@ -14,8 +14,8 @@ class DirectTransport final : public Transport {
   DirectTransport(Executor executor, Handler handler);
   ~DirectTransport() override;
 
-  Task<Result<Response>> send(Request request) override;
-  Task<Result<StreamResponse>> open(Request request) override;
+  Task<Result<Response>> send(const Request& request) override;
+  Task<Result<StreamResponse>> open(const Request& request) override;
   // Cuts off what is under way and returns when no handler runs; what is asked later is refused.
   Task<> stop();
 

@@ -44,7 +44,7 @@ struct DirectTransportTest : LoopTest {
     Result<Response> answer;
     run([](DirectTransport& t, Request request,
            Result<Response>& out) -> Task<> {
-      out = co_await t.send(std::move(request));
+      out = co_await t.send(request);
     }(*transport,
                                   {.method = std::move(method),
                                    .target = "https://server:1" + std::move(path),

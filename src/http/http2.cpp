@@ -9,8 +9,8 @@
 namespace grapnel::http {
 namespace {
 
-constexpr size_t kConnections = 4;
-constexpr size_t kBusy = 64;  // requests on one connection, from which on another one pays
+constexpr size_t kConnections = 8;
+constexpr size_t kBusy = 96;  // requests on one connection, from which on another one pays
 constexpr Duration kConnectTimeout = seconds(5);
 constexpr Duration kPause = seconds(10);  // after a connection failed
 
@@ -23,18 +23,25 @@ Http2Pool::~Http2Pool() {
   for (const auto& connection : connections_) connection->close();
 }
 
-Task<std::optional<Result<Response>>> Http2Pool::send(Request request) {
-  return send_by(shared_from_this(), std::move(request));
+Task<std::optional<Result<Response>>> Http2Pool::send(const Request& request) {
+  return send_by(shared_from_this(), request);
 }
 
 Task<std::optional<Result<Response>>> Http2Pool::send_by(std::shared_ptr<Http2Pool> self,
-                                                         Request request) {
+                                                         const Request& request) {
   const std::string_view origin = split_url(request.target).first;
   if (!origin.starts_with("https://") || !is_sendable(request)) co_return std::nullopt;
   if (self->origin_.empty()) self->origin_ = origin;
   if (self->origin_ != origin) co_return std::nullopt;
+  struct Asking {
+    explicit Asking(Http2Pool& to) : pool(to) { ++pool.asking_; }
+    Asking(const Asking&) = delete;
+    Asking& operator=(const Asking&) = delete;
+    ~Asking() { --pool.asking_; }
+    Http2Pool& pool;
+  } asking(*self);
   Choice connection = self->least_busy();
-  while (!connection && self->connecting_) {
+  while (!connection && self->connecting_ > 0) {
     co_await self->connected_.wait();
     connection = self->least_busy();
   }
@@ -53,18 +60,24 @@ Http2Pool::Choice Http2Pool::least_busy() {
     if (!each->takes_more()) continue;
     if (!out || each->under_way() < out->under_way()) out = each;
   }
-  if ((!out || out->under_way() >= kBusy) && connections_.size() < kConnections) {
-    start_connecting();
-  }
+  // As many as so many requests are worth, all at once; and one where none takes more.
+  size_t wanted = (asking_ + kBusy - 1) / kBusy;
+  if (!out) wanted = std::max(wanted, connections_.size() + 1);
+  wanted = std::min(wanted, kConnections);
+  while (connections_.size() + connecting_ < wanted && may_connect()) start_connecting();
   return out;
 }
 
+bool Http2Pool::may_connect() const {
+  return is_spoken_ && system_clock().instant() >= not_before_;
+}
+
 void Http2Pool::start_connecting() {
-  if (connecting_ || !is_spoken_ || system_clock().instant() < not_before_) return;
-  connecting_ = true;
+  ++connecting_;
+  std::erase_if(connectors_, [](const Spawned& each) { return each.done(); });
   Request request{.target = origin_ + "/", .timeout = kConnectTimeout};
-  connector_ =
-      spawn(executor_, connect(weak_from_this(), executor_, *options_, std::move(request)));
+  connectors_.push_back(
+      spawn(executor_, connect(weak_from_this(), executor_, *options_, std::move(request))));
 }
 
 Task<> Http2Pool::connect(std::weak_ptr<Http2Pool> weak, Executor executor, ClientOptions options,
@@ -73,7 +86,7 @@ Task<> Http2Pool::connect(std::weak_ptr<Http2Pool> weak, Executor executor, Clie
   auto channel = co_await connect_http2_channel(executor, std::move(options), std::move(request));
   const auto self = weak.lock();
   if (!self) co_return;
-  self->connecting_ = false;
+  --self->connecting_;
   if (channel && *channel) {
     self->connections_.push_back(Http2Connection::start(std::move(*channel), max_body));
   } else if (channel) {

@@ -27,15 +27,16 @@ class Http2Pool : public std::enable_shared_from_this<Http2Pool> {
 
   // Nothing: the server has not begun with this one, and it has to go another way, because the
   // server does not speak HTTP/2, cannot be reached, or takes no more.
-  Task<std::optional<Result<Response>>> send(Request request);
+  Task<std::optional<Result<Response>>> send(const Request& request);
 
  private:
   using Choice = std::shared_ptr<Http2Connection>;
   static Task<std::optional<Result<Response>>> send_by(std::shared_ptr<Http2Pool> self,
-                                                       Request request);
+                                                       const Request& request);
   static Task<> connect(std::weak_ptr<Http2Pool> weak, Executor executor, ClientOptions options,
                         Request request);
   Choice least_busy();
+  bool may_connect() const;
   void start_connecting();
 
   Executor executor_;
@@ -43,9 +44,10 @@ class Http2Pool : public std::enable_shared_from_this<Http2Pool> {
   std::string origin_;
   bool is_spoken_ = true;  // as far as we know
   Instant not_before_{};   // after a failure
-  bool connecting_ = false;
-  Signal connected_;  // or not, but no longer trying
-  Spawned connector_;
+  size_t asking_ = 0;      // requests that wait, for a connection or on one for their answer
+  size_t connecting_ = 0;
+  Signal connected_;  // or not
+  std::vector<Spawned> connectors_;
   std::vector<Choice> connections_;
 };
 

@@ -25,9 +25,8 @@ struct ServerTest : LoopTest {
   }
   Result<Response> send(Request request) {
     Result<Response> out = fail(Reason::kUnknown, "not run");
-    run([](Transport& t, Request r, Result<Response>& o) -> Task<> {
-      o = co_await t.send(std::move(r));
-    }(*transport, std::move(request), out));
+    run([](Transport& t, Request r, Result<Response>& o) -> Task<> { o = co_await t.send(r); }(
+                                                             *transport, std::move(request), out));
     return out;
   }
   void stop(Duration grace = seconds(1)) {

@@ -50,9 +50,8 @@ struct TlsTest : LoopTest {
   Result<Response> send(ClientOptions options, Request request) {
     const auto transport = make_transport(executor, std::move(options));
     Result<Response> out = fail(Reason::kUnknown, "not run");
-    run([](Transport& t, Request r, Result<Response>& o) -> Task<> {
-      o = co_await t.send(std::move(r));
-    }(*transport, std::move(request), out));
+    run([](Transport& t, Request r, Result<Response>& o) -> Task<> { o = co_await t.send(r); }(
+                                                             *transport, std::move(request), out));
     return out;
   }
 };

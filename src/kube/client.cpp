@@ -77,16 +77,16 @@ Task<Result<>> Client::authorize(http::Request& request) {
 }
 
 template <class Answer>
-Task<Result<Answer>> Client::exchange(http::Request request,
-                                      Task<Result<Answer>> (http::Transport::*send)(http::Request),
+Task<Result<Answer>> Client::exchange(http::Request request, Send<Answer> send,
                                       bool (*unauthorized)(const Answer&)) {
+  const http::Headers plain = request.headers;
   for (bool retried = false;; retried = true) {
-    http::Request attempt = request;
-    if (auto done = co_await authorize(attempt); !done) co_return fail(std::move(done.error()));
+    request.headers = plain;
+    if (auto done = co_await authorize(request); !done) co_return fail(std::move(done.error()));
 
-    const std::string authorization(attempt.headers.get("Authorization"));
+    const std::string authorization(request.headers.get("Authorization"));
     const Instant start = options_.clock->instant();
-    auto answer = co_await ((*transport_).*send)(std::move(attempt));
+    auto answer = co_await ((*transport_).*send)(request);
     if (options_.observe) {
       options_.observe(request.method, answer ? answer->status : 0,
                        options_.clock->instant() - start);

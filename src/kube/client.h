@@ -141,8 +141,9 @@ class Client {
 
  private:
   template <class Answer>
-  Task<Result<Answer>> exchange(http::Request request,
-                                Task<Result<Answer>> (http::Transport::*send)(http::Request),
+  using Send = Task<Result<Answer>> (http::Transport::*)(const http::Request&);
+  template <class Answer>
+  Task<Result<Answer>> exchange(http::Request request, Send<Answer> send,
                                 bool (*unauthorized)(const Answer&));
   Task<Result<Json>> send_json(http::Request request);
   Task<Result<std::unique_ptr<http::BodyStream>>> open(http::Request request);

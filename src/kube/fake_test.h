@@ -67,14 +67,14 @@ class FakeTransport final : public http::Transport {
   std::deque<Result<http::Response>> answers;
   std::vector<http::Request> asked;
 
-  Task<Result<http::Response>> send(http::Request request) override {
-    asked.push_back(std::move(request));
+  Task<Result<http::Response>> send(const http::Request& request) override {
+    asked.push_back(request);
     Result<http::Response> answer = answers.front();
     if (answers.size() > 1) answers.pop_front();
     co_return answer;
   }
-  Task<Result<http::StreamResponse>> open(http::Request request) override {
-    auto answer = co_await send(std::move(request));
+  Task<Result<http::StreamResponse>> open(const http::Request& request) override {
+    auto answer = co_await send(request);
     if (!answer) co_return fail(answer.error());
     co_return http::StreamResponse{.status = answer->status,
                                    .headers = answer->headers,

@@ -43,16 +43,15 @@ ReloadingTransport::ReloadingTransport(http::ClientOptions options, Files files,
   use(std::move(options));
 }
 
-Task<Result<http::Response>> ReloadingTransport::send(http::Request request) {
+Task<Result<http::Response>> ReloadingTransport::send(const http::Request& request) {
   refresh();
-  const auto transport = current_;
-  co_return co_await transport->send(std::move(request));
+  return current_->send(request);  // it may go before its requests
 }
 
-Task<Result<http::StreamResponse>> ReloadingTransport::open(http::Request request) {
+Task<Result<http::StreamResponse>> ReloadingTransport::open(const http::Request& request) {
   refresh();
   const auto transport = current_;
-  auto answer = co_await transport->open(std::move(request));
+  auto answer = co_await transport->open(request);
   if (answer && answer->body) {
     answer->body = std::make_unique<KeptStream>(transport, std::move(answer->body));
   }

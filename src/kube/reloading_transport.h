@@ -25,8 +25,8 @@ class ReloadingTransport final : public http::Transport {
   ReloadingTransport(http::ClientOptions options, Files files, Factory factory,
                      Clock& clock = system_clock());
 
-  Task<Result<http::Response>> send(http::Request request) override;
-  Task<Result<http::StreamResponse>> open(http::Request request) override;
+  Task<Result<http::Response>> send(const http::Request& request) override;
+  Task<Result<http::StreamResponse>> open(const http::Request& request) override;
 
   void set_certificate(std::string certificate_pem, std::string key_pem);
   const http::ClientOptions& options();

@@ -33,9 +33,11 @@ std::string_view content_type(PatchType type) {
   return kJson;
 }
 
-void set_body(http::Request& request, const Json& body, std::string_view type = kJson) {
+// The object goes: only its text is kept while we wait for the answer.
+void set_body(http::Request& request, Json body, std::string_view type = kJson) {
   request.headers.set("Content-Type", std::string(type));
   request.body = to_text(body);
+  request.body.shrink_to_fit();
 }
 
 Query list_query(const ListOptions& options) {
@@ -105,54 +107,61 @@ Where where_of(const Json& object) {
           .name = std::string(string_or(at(object, "metadata", "name")))};
 }
 
+// The verbs themselves are no coroutines: of a thousand under way each would keep a frame.
+template <class T>
+Task<Result<T>> refused(Failure failure) {
+  co_return failure;
+}
+
 }  // namespace
 
 Task<Result<Json>> Client::get(Kind kind, Where where) {
   const auto path = object_path(kind, where);
-  if (!path) co_return fail(path.error());
-  co_return co_await send_json(request("GET", *path, {}));
+  if (!path) return refused<Json>(fail(path.error()));
+  return send_json(request("GET", *path, {}));
 }
 
 Task<Result<Json>> Client::list(Kind kind, ListOptions options) {
   const auto path = collection_path(kind, options.ns);
-  if (!path) co_return fail(path.error());
+  if (!path) return refused<Json>(fail(path.error()));
   http::Request ask = request("GET", *path, list_query(options));
   ask.headers.set("Accept", std::string(kJsonForCaches));
   ask.timeout = std::max(ask.timeout, kListTimeout);
-  co_return co_await send_json(std::move(ask));
+  return send_json(std::move(ask));
 }
 
 Task<Result<Stream>> Client::open_list(Kind kind, ListOptions options) {
   const auto path = collection_path(kind, options.ns);
-  if (!path) co_return fail(path.error());
+  if (!path) return refused<Stream>(fail(path.error()));
   http::Request ask = request("GET", *path, list_query(options));
   ask.headers.set("Accept", std::string(kJsonForCaches));
   ask.timeout = std::max(ask.timeout, kListTimeout);
   ask.idle_timeout = ask.timeout;
   ask.pooled = true;
-  co_return co_await open(std::move(ask));
+  return open(std::move(ask));
 }
 
 Task<Result<Stream>> Client::open_watch(Kind kind, WatchOptions options) {
   const auto path = collection_path(kind, options.ns);
-  if (!path) co_return fail(path.error());
+  if (!path) return refused<Stream>(fail(path.error()));
   http::Request ask = request("GET", *path, watch_query(options));
   ask.headers.set("Accept", std::string(kJsonForCaches));
   ask.idle_timeout = options.idle_timeout.value_or(options.timeout + seconds(5));
-  co_return co_await open(std::move(ask));
+  return open(std::move(ask));
 }
 
 Task<Result<Json>> Client::create(Kind kind, Json object, WriteOptions options) {
   const Where where = where_of(object);
   if (kind.namespaced && where.ns.empty()) {
-    co_return fail(Reason::kUsage, "a {} is created without metadata.namespace", kind.kind);
+    return refused<Json>(
+        fail(Reason::kUsage, "a {} is created without metadata.namespace", kind.kind));
   }
   const auto path = collection_path(kind, where.ns);
-  if (!path) co_return fail(path.error());
+  if (!path) return refused<Json>(fail(path.error()));
   http::Request ask = request("POST", *path, write_query(options, options_));
   if (options.metadata_only) ask.headers.set("Accept", std::string(kJsonOfMetadata));
-  set_body(ask, object);
-  co_return co_await send_json(std::move(ask));
+  set_body(ask, std::move(object));
+  return send_json(std::move(ask));
 }
 
 Task<Result<Json>> Client::update(Kind kind, Json object, std::string subresource,
@@ -160,49 +169,50 @@ Task<Result<Json>> Client::update(Kind kind, Json object, std::string subresourc
   Where where = where_of(object);
   where.subresource = std::move(subresource);
   const auto path = object_path(kind, where);
-  if (!path) co_return fail(path.error());
+  if (!path) return refused<Json>(fail(path.error()));
   http::Request ask = request("PUT", *path, write_query(options, options_));
   if (options.metadata_only) ask.headers.set("Accept", std::string(kJsonOfMetadata));
-  set_body(ask, object);
-  co_return co_await send_json(std::move(ask));
+  set_body(ask, std::move(object));
+  return send_json(std::move(ask));
 }
 
 Task<Result<Json>> Client::patch(Kind kind, Where where, PatchType type, Json body,
                                  WriteOptions options) {
   const auto path = object_path(kind, where);
-  if (!path) co_return fail(path.error());
+  if (!path) return refused<Json>(fail(path.error()));
   Query query = write_query(options, options_);
   query.add_flag("force", type == PatchType::kApply && options.force);
   http::Request ask = request("PATCH", *path, query);
   if (options.metadata_only) ask.headers.set("Accept", std::string(kJsonOfMetadata));
-  set_body(ask, body, content_type(type));
-  co_return co_await send_json(std::move(ask));
+  set_body(ask, std::move(body), content_type(type));
+  return send_json(std::move(ask));
 }
 
 Task<Result<Json>> Client::remove(Kind kind, Where where, DeleteOptions options) {
   const auto path = object_path(kind, where);
-  if (!path) co_return fail(path.error());
+  if (!path) return refused<Json>(fail(path.error()));
   http::Request ask = request("DELETE", *path, {});
   set_body(ask, delete_body(options));
-  co_return co_await send_json(std::move(ask));
+  return send_json(std::move(ask));
 }
 
 Task<Result<Json>> Client::remove_collection(Kind kind, ListOptions which, DeleteOptions options) {
   if (kind.namespaced && which.ns.empty()) {
-    co_return fail(Reason::kUsage, "all {} are to be deleted without a namespace", kind.plural);
+    return refused<Json>(
+        fail(Reason::kUsage, "all {} are to be deleted without a namespace", kind.plural));
   }
   const auto path = collection_path(kind, which.ns);
-  if (!path) co_return fail(path.error());
+  if (!path) return refused<Json>(fail(path.error()));
   http::Request ask = request("DELETE", *path, list_query(which));
   set_body(ask, delete_body(options));
   ask.timeout = std::max(ask.timeout, kListTimeout);
-  co_return co_await send_json(std::move(ask));
+  return send_json(std::move(ask));
 }
 
 Task<Result<Stream>> Client::logs(Where pod, LogOptions options) {
   pod.subresource = "log";
   const auto path = object_path(kinds::kPod, pod);
-  if (!path) co_return fail(path.error());
+  if (!path) return refused<Stream>(fail(path.error()));
   http::Request ask = request("GET", *path, log_query(options));
   ask.headers.set("Accept", "*/*");
   if (options.follow) {
@@ -211,7 +221,7 @@ Task<Result<Stream>> Client::logs(Where pod, LogOptions options) {
   } else {
     ask.idle_timeout = kListTimeout;
   }
-  co_return co_await open(std::move(ask));
+  return open(std::move(ask));
 }
 
 }  // namespace grapnel::kube

@@ -10,6 +10,8 @@ namespace grapnel::runtime {
 namespace {
 
 constexpr size_t kMostAppliesRemembered = 50000;
+constexpr int kMostTries = 5;
+constexpr Duration kLongestWait = seconds(5);
 
 std::string name_of(const ObjectRef& target) {
   return fmt::format("{}/{}/{}", target.kind->group, target.kind->plural, target.key.text());
@@ -25,6 +27,14 @@ void log_failure(const Outcome::Failed& failed) {
                                  {"name", failed.target.key.name},
                                  {"write", failed.what.substr(0, 200)},
                                  {"why", failed.error.message}});
+}
+
+// How long the server asks to wait until it takes this one. Not here if that is long: the plan was
+// made for the world of before.
+std::optional<Duration> wait_of(const WriteResult& result) {
+  if (!result.error || !result.error->is(Reason::kTooManyRequests)) return std::nullopt;
+  const auto wait = result.error->retry_after;
+  return wait <= kLongestWait ? wait : std::nullopt;
 }
 
 }  // namespace
@@ -83,11 +93,16 @@ Task<> Applier::carry_out_one(const Write& write, Outcome& outcome) {
   const auto permit = co_await permits_.acquire();
   const ObjectRef target = target_of(write);
   WriteResult result;
-  if (options_.may_write && !options_.may_write()) {
-    result.error = Error{.reason = Reason::kCancelled, .message = "no longer the leader"};
-  } else {
+  for (int tries = 1;; ++tries) {
+    if (options_.may_write && !options_.may_write()) {
+      result.error = Error{.reason = Reason::kCancelled, .message = "no longer the leader"};
+      break;
+    }
     ++outcome.sent;
     result = co_await carry_out(client_, write);
+    const auto wait = wait_of(result);
+    if (!wait || tries == kMostTries) break;
+    co_await options_.clock->sleep(*wait);
   }
   if (result.trace) outcome.traces.push_back(*result.trace);
   if (result.error) {

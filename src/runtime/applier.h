@@ -4,6 +4,9 @@
 // Of the writes of one stage a few go ahead, so that a refusal that holds for all of them (a quota)
 // is met by a few and not by five hundred. When they are granted the rest follows. Over all plans
 // together at most `in_flight` are under way. A write that would change nothing is not sent.
+//
+// A server that has too much to do says when to come again (429). Who was told so waits and keeps
+// its place among those under way: what the server takes at once is then what it gets.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -22,8 +25,9 @@
 namespace grapnel::runtime {
 
 struct ApplierOptions {
-  size_t in_flight = 256;
+  size_t in_flight = 512;
   size_t ahead = 4;
+  Clock* clock = &system_clock();
   // Asked before each write: false once we are no longer the leader.
   std::function<bool()> may_write = {};
   std::function<void(const Event&)> on_event = {};

@@ -45,6 +45,7 @@ struct ApplierTest : testing::Test {
                   client,
                   {.in_flight = 4,
                    .ahead = 2,
+                   .clock = &loop.clock,
                    .may_write = [this] { return leader; },
                    .on_event = [this](const Event& e) { told.push_back(e.reason); },
                    .on_count = [this](const Count& c) { told.push_back(c.metric); }}};
@@ -99,6 +100,59 @@ TEST_F(ApplierTest, StagesComeOneAfterTheOtherThenStatusThenEvents) {
   EXPECT_THAT(traces(outcome), ElementsAre("ns/a@5", "ns/b@6", "ns/owner@7"));
   EXPECT_THAT(told, ElementsAre("Created", "made_total"));
 }
+
+// ---- a server that has too much to do -----------------------------------------------------------
+
+ScriptedAnswer too_many(std::string retry_after) {
+  return {.status = 429,
+          .pieces = {R"({"kind":"Status","reason":"TooManyRequests","code":429})"},
+          .headers = {{"Retry-After", std::move(retry_after)}}};
+}
+
+TEST_F(ApplierTest, WhatTheServerPutsOffIsSentAgainWhenItSaid) {
+  server->answer(too_many("2"));
+  server->answer(too_many("1"));
+  server->answer(object("a", 5));
+  const Instant start = loop.clock.instant();
+  const auto outcome = apply(create("a"));
+  EXPECT_TRUE(outcome.ok());
+  EXPECT_THAT(traces(outcome), ElementsAre("ns/a@5"));
+  EXPECT_EQ(server->asked.size(), 3U);
+  EXPECT_GE(loop.clock.instant() - start, seconds(3));
+  EXPECT_LT(loop.clock.instant() - start, seconds(4));
+}
+
+TEST_F(ApplierTest, WhatTheServerPutsOffAgainAndAgainIsLeftToTheQueue) {
+  for (int i = 0; i < 20; ++i) server->answer(too_many("1"));
+  const auto outcome = apply(create("a"));
+  EXPECT_EQ(only_error(outcome), "TooManyRequests");
+  EXPECT_EQ(server->asked.size(), 5U);
+}
+
+TEST_F(ApplierTest, WhatTheServerPutsOffForLongIsLeftToTheQueue) {
+  server->answer(too_many("60"));
+  const auto outcome = apply(create("a"));
+  EXPECT_EQ(only_error(outcome), "TooManyRequests");
+  EXPECT_EQ(outcome.failed[0].error.retry_after, seconds(60));
+  EXPECT_EQ(server->asked.size(), 1U);
+}
+
+TEST_F(ApplierTest, WhoIsNoLongerTheLeaderSendsNothingAgain) {
+  server->answer(too_many("1"));
+  Outcome out;
+  auto task = spawn(loop.executor(), [](Applier& a, Outcome& o) -> Task<> {
+    Plan plan;
+    plan.add(create("a"));
+    o = co_await a.apply(std::move(plan));
+  }(applier, out));
+  EXPECT_TRUE(loop.run_until([&] { return server->asked.size() == 1; }));
+  leader = false;
+  EXPECT_TRUE(loop.run_until([&] { return task.done(); }));
+  EXPECT_EQ(only_error(out), "Cancelled");
+  EXPECT_EQ(server->asked.size(), 1U);
+}
+
+// ---- stages -------------------------------------------------------------------------------------
 
 TEST_F(ApplierTest, AFailedStageEndsThePlan) {
   Plan plan;

@@ -51,6 +51,7 @@ Manager::~Manager() = default;
 
 ApplierOptions Manager::applier_options() const {
   ApplierOptions out = options_.applier;
+  out.clock = &clock_;
   if (lease_) out.may_write = [lease = lease_.get()] { return lease->leading(); };
   if (!out.on_event && events_) {
     out.on_event = [events = events_.get()](const Event& event) { events->record(event); };

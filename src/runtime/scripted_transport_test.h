@@ -35,7 +35,7 @@ class ScriptedTransport final : public http::Transport {
   // "GET /api/v1/pods?limit=500", with the body after it where there is one.
   std::vector<std::string> asked;
 
-  Task<Result<http::Response>> send(http::Request request) override {
+  Task<Result<http::Response>> send(const http::Request& request) override {
     auto next = take(request);
     if (next.unreachable) co_return no_answer(next);
     http::Response response{.status = next.status, .headers = next.headers};
@@ -44,7 +44,7 @@ class ScriptedTransport final : public http::Transport {
     co_return response;
   }
 
-  Task<Result<http::StreamResponse>> open(http::Request request) override {
+  Task<Result<http::StreamResponse>> open(const http::Request& request) override {
     auto next = take(request);
     if (next.unreachable) co_return no_answer(next);
     co_await clock_.sleep(milliseconds(1));

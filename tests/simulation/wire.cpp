@@ -224,7 +224,7 @@ void Wire::deliver(const http::Request& request, std::shared_ptr<Answer> answer)
   });
 }
 
-Task<Result<http::Response>> Wire::send(http::Request request) {
+Task<Result<http::Response>> Wire::send(const http::Request& request) {
   if (random_.chance(faults_.never_leaves)) co_return lost(false, "connection refused");
   const auto answer = std::make_shared<Answer>(executor_, clock_);
   deliver(request, answer);
@@ -232,11 +232,11 @@ Task<Result<http::Response>> Wire::send(http::Request request) {
   co_return std::move(*answer->result);
 }
 
-Task<Result<http::StreamResponse>> Wire::open(http::Request request) {
+Task<Result<http::StreamResponse>> Wire::open(const http::Request& request) {
   if (ApiModel::is_watch(http::parse_target(request.target))) {
-    co_return co_await open_watch(std::move(request));
+    co_return co_await open_watch(request);
   }
-  auto whole = co_await send(std::move(request));
+  auto whole = co_await send(request);
   if (!whole) co_return fail(whole.error());
   http::StreamResponse response{.status = whole->status, .headers = whole->headers};
   const bool cut = random_.chance(faults_.stream_cut);

@@ -38,8 +38,8 @@ class Wire final : public http::Transport {
        Executor executor, std::string who);
   ~Wire() override;
 
-  Task<Result<http::Response>> send(http::Request request) override;
-  Task<Result<http::StreamResponse>> open(http::Request request) override;
+  Task<Result<http::Response>> send(const http::Request& request) override;
+  Task<Result<http::StreamResponse>> open(const http::Request& request) override;
 
   // The model has changed: streams of that kind have something to tell.
   void changed(const kube::Kind& kind);

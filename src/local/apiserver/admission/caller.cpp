@@ -95,7 +95,7 @@ Task<Result<Json>> WebhookCaller::send(Api& api, Webhook webhook, Json review) {
       .headers = {{"content-type", "application/json"}, {"accept", "application/json"}},
       .body = to_text(review),
       .timeout = webhook.timeout};
-  auto answer = co_await transport(webhook.ca_pem, place.server_name).send(std::move(request));
+  auto answer = co_await transport(webhook.ca_pem, place.server_name).send(request);
   if (!answer) co_return fail(answer.error());
   if (answer->status != 200) {
     co_return fail(Reason::kServiceUnavailable, "the server answered with status {}",
