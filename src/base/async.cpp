@@ -204,6 +204,10 @@ struct Semaphore::State {
 
   // To the one who waits longest: nobody who comes now is before them.
   void release() {
+    if (owed > 0) {
+      --owed;
+      return;
+    }
     if (waiting.empty()) {
       ++free;
       return;
@@ -215,13 +219,26 @@ struct Semaphore::State {
   }
 
   Executor executor;
-  size_t free;  // 0 while somebody waits
+  size_t free;      // 0 while somebody waits
+  size_t owed = 0;  // permits that are not given again when they come back
   Queue waiting = {};
 };
 
 Semaphore::Semaphore(Executor executor, size_t limit)
     : state_(std::make_shared<State>(State{.executor = std::move(executor), .free = limit})) {}
 Semaphore::~Semaphore() = default;
+
+void Semaphore::shrink() {
+  if (state_->free > 0) {
+    --state_->free;
+  } else {
+    ++state_->owed;
+  }
+}
+
+void Semaphore::grow() {
+  state_->release();  // pays back before it gives
+}
 
 Semaphore::Permit::~Permit() {
   if (owner_) owner_->release();

@@ -96,6 +96,8 @@ class Semaphore {
     std::shared_ptr<State> owner_;
   };
   Task<Permit> acquire();
+  void shrink();  // by one: a free permit, or else the next that comes back
+  void grow();
 
  private:
   std::shared_ptr<State> state_;

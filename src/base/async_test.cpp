@@ -187,6 +187,33 @@ Task<> work(Semaphore& turn, std::string& order, char name) {
   order += name;
 }
 
+TEST_F(AsyncTest, SemaphoreShrinksAndGrows) {
+  run([](AsyncTest& t) -> Task<> {
+    Semaphore permits(t.executor, 3);
+    std::string order;
+    auto a = std::make_optional(co_await permits.acquire());
+    auto b = std::make_optional(co_await permits.acquire());
+    permits.shrink();  // the free one
+    permits.shrink();  // the next that comes back
+    auto c = spawn(t.executor, work(permits, order, 'c'));
+    co_await t.clock.sleep(milliseconds(1));
+    EXPECT_EQ(order, "");
+    a.reset();
+    co_await t.clock.sleep(milliseconds(1));
+    EXPECT_EQ(order, "");
+    b.reset();
+    co_await c.join();
+    EXPECT_EQ(order, "c");
+
+    a.emplace(co_await permits.acquire());
+    permits.shrink();
+    permits.grow();  // takes that back
+    permits.grow();
+    co_await work(permits, order, 'd');
+    EXPECT_EQ(order, "cd");
+  }(*this));
+}
+
 TEST_F(AsyncTest, SemaphoreIsGivenInTheOrderOfAsking) {
   std::string order;
   run([](AsyncTest& t, std::string& out) -> Task<> {

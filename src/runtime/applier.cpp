@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kMostAppliesRemembered = 50000;
 constexpr int kMostTries = 5;
+constexpr size_t kGrantsForOneMore = 100;
 constexpr Duration kLongestWait = seconds(5);
 
 std::string name_of(const ObjectRef& target) {
@@ -90,19 +91,13 @@ Task<> Applier::work(std::span<Write>& rest, Outcome& outcome) {
 
 Task<> Applier::carry_out_one(const Write& write, Outcome& outcome) {
   if (changes_nothing(write) || is_applied_already(write)) co_return;
-  const auto permit = co_await permits_.acquire();
   const ObjectRef target = target_of(write);
-  WriteResult result;
-  for (int tries = 1;; ++tries) {
-    if (options_.may_write && !options_.may_write()) {
-      result.error = Error{.reason = Reason::kCancelled, .message = "no longer the leader"};
-      break;
-    }
-    ++outcome.sent;
-    result = co_await carry_out(client_, write);
+  WriteResult result = co_await send(write, outcome);
+  for (int tries = 1; tries < kMostTries; ++tries) {
     const auto wait = wait_of(result);
-    if (!wait || tries == kMostTries) break;
+    if (!wait) break;
     co_await options_.clock->sleep(*wait);
+    result = co_await send(write, outcome);
   }
   if (result.trace) outcome.traces.push_back(*result.trace);
   if (result.error) {
@@ -111,6 +106,35 @@ Task<> Applier::carry_out_one(const Write& write, Outcome& outcome) {
   } else if (result.trace) {
     remember(write, *result.trace);
   }
+}
+
+Task<WriteResult> Applier::send(const Write& write, Outcome& outcome) {
+  const auto permit = co_await permits_.acquire();
+  if (options_.may_write && !options_.may_write()) {
+    co_return WriteResult{
+        .error = Error{.reason = Reason::kCancelled, .message = "no longer the leader"}};
+  }
+  ++outcome.sent;
+  WriteResult result = co_await carry_out(client_, write);
+  if (wait_of(result)) slow_down();
+  if (!result.error) speed_up();
+  co_return result;
+}
+
+void Applier::slow_down() {
+  granted_ = 0;
+  // One for the place it has not got, one that it finds room when it comes again.
+  for (int i = 0; i < 2 && given_up_ + options_.ahead < options_.in_flight; ++i) {
+    ++given_up_;
+    permits_.shrink();
+  }
+}
+
+void Applier::speed_up() {
+  if (given_up_ == 0 || ++granted_ < kGrantsForOneMore) return;
+  granted_ = 0;
+  --given_up_;
+  permits_.grow();
 }
 
 // The same apply as last time, to an object that nobody has touched since.

@@ -5,8 +5,9 @@
 // is met by a few and not by five hundred. When they are granted the rest follows. Over all plans
 // together at most `in_flight` are under way. A write that would change nothing is not sent.
 //
-// A server that has too much to do says when to come again (429). Who was told so waits and keeps
-// its place among those under way: what the server takes at once is then what it gets.
+// A server that has too much to do says when to come again (429). Who was told so comes again then,
+// and from now on one less is under way: soon the server gets as many at once as it takes. After a
+// hundred that were granted there is one more again.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -69,12 +70,17 @@ class Applier {
   Task<> carry_out_all(std::span<Write> writes, Outcome& outcome);
   Task<> work(std::span<Write>& rest, Outcome& outcome);
   Task<> carry_out_one(const Write& write, Outcome& outcome);
+  Task<WriteResult> send(const Write& write, Outcome& outcome);
+  void slow_down();
+  void speed_up();
   bool is_applied_already(const Write& write) const;
   void remember(const Write& write, const Trace& trace);
 
   kube::Client& client_;
   ApplierOptions options_;
   Semaphore permits_;
+  size_t given_up_ = 0;  // of in_flight, for a server that takes fewer
+  size_t granted_ = 0;   // since that changed
   std::vector<const CacheBase*> caches_;
   // What was applied last to each object, and the version it had then.
   absl::flat_hash_map<std::string, Applied> applied_;

@@ -152,6 +152,57 @@ TEST_F(ApplierTest, WhoIsNoLongerTheLeaderSendsNothingAgain) {
   EXPECT_EQ(server->asked.size(), 1U);
 }
 
+// A server with room for so many at once, like a priority level's seats and its queue.
+class CrowdedTransport final : public http::Transport {
+ public:
+  CrowdedTransport(Clock& clock, size_t room) : clock_(clock), room_(room) {}
+  size_t put_off = 0;
+  size_t granted = 0;
+
+  Task<Result<http::Response>> send(const http::Request&) override {
+    if (under_way_ == room_) {
+      ++put_off;
+      co_return http::Response{.status = 429,
+                               .headers = {{"Retry-After", "1"}},
+                               .body = R"({"kind":"Status","reason":"TooManyRequests"})"};
+    }
+    ++under_way_;
+    co_await clock_.sleep(milliseconds(100));
+    --under_way_;
+    ++granted;
+    co_return http::Response{.status = 201, .body = object("a", 5)};
+  }
+  Task<Result<http::StreamResponse>> open(const http::Request&) override {
+    co_return fail(Reason::kUnknown, "not asked for");
+  }
+
+ private:
+  Clock& clock_;
+  size_t room_;
+  size_t under_way_ = 0;
+};
+
+TEST_F(ApplierTest, ACrowdedServerSoonGetsAsManyAsItTakes) {
+  const auto crowded = std::make_shared<CrowdedTransport>(loop.clock, 50);
+  kube::Client to{crowded, nullptr, {.server = "http://test:1", .clock = &loop.clock}};
+  Applier fast(loop.executor(), to, {.in_flight = 200, .clock = &loop.clock});
+  for (const size_t most : {200U, 20U}) {  // the second time it has learnt
+    crowded->put_off = crowded->granted = 0;
+    Plan plan;
+    for (int i = 0; i < 1000; ++i) plan.add(create(fmt::format("a{}", i)));
+    Outcome out;
+    auto task = spawn(loop.executor(), [](Applier& a, Plan p, Outcome& o) -> Task<> {
+      o = co_await a.apply(std::move(p));
+    }(fast, std::move(plan), out));
+    const Instant start = loop.clock.instant();
+    EXPECT_TRUE(loop.run_until([&] { return task.done(); }));
+    EXPECT_TRUE(out.ok());
+    EXPECT_EQ(crowded->granted, 1000U);
+    EXPECT_LE(crowded->put_off, most);
+    EXPECT_LT(loop.clock.instant() - start, seconds(4)) << "2 s where all are taken";
+  }
+}
+
 // ---- stages -------------------------------------------------------------------------------------
 
 TEST_F(ApplierTest, AFailedStageEndsThePlan) {
