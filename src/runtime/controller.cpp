@@ -73,9 +73,12 @@ Task<Controller::End> Controller::turn(const kube::Key& key) {
   if (!*plan) {
     queue_.forget(lane_, key);
     resting_.erase(key);
+    told_.erase(key);
     co_return End::kSuccess;
   }
+  if (counts_too_often(key, **plan)) co_return End::kWaiting;
   const auto look_again = (*plan)->look_again;
+  if ((*plan)->status) told_[key] = clock_.instant();
   const Outcome outcome = co_await applier_.apply(std::move(**plan));
   look_for(key, outcome.traces);
   if (!outcome.ok()) co_return co_await handle_failure(key, outcome);
@@ -114,6 +117,18 @@ bool Controller::must_rest(const kube::Key& key) {
   }
   resting_.erase(found);
   return false;
+}
+
+bool Controller::counts_too_often(const kube::Key& key, const Plan& plan) {
+  const bool comes_alone = std::ranges::all_of(plan.stages, &std::vector<Write>::empty) &&
+                           plan.events.empty() && plan.counts.empty();
+  if (!plan.status || !comes_alone) return false;
+  const auto last = told_.find(key);
+  if (last == told_.end()) return false;
+  const Duration left = last->second + options_.between_counts - clock_.instant();
+  if (left <= Duration::zero()) return false;
+  queue_.add_after(lane_, key, left);
+  return true;
 }
 
 // ---- reading our own writes ---------------------------------------------------------------------

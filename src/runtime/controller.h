@@ -3,13 +3,11 @@
 //
 // What must hold:
 //  - a key is planned only on caches that have seen all of this controller's own writes for it:
-//  what
-//    a planner does not find there does not exist (so it may let a finalizer go). A cache that does
-//    not show them in time is made to watch again, and at last to list again;
+//    what a planner does not find there does not exist (so it may let a finalizer go). A cache that
+//    does not show them in time is made to watch again, and at last to list again;
 //  - after any failure the key comes back, later each time; a conflict almost at once;
 //  - an object that is slow to plan is planned less often, so that one of five thousand children
-//  takes
-//    no more of the loop than one of fifty: events that come meanwhile are answered together;
+//    takes no more of the loop than one of fifty: events that come meanwhile are answered together;
 //  - a refusal is told to the planner once, so that it can set a condition, and does not loop.
 #pragma once
 
@@ -44,6 +42,9 @@ struct ControllerOptions {
   // After a plan its key rests for so many times as long as planning took.
   int rest_factor = 50;
   Duration longest_rest = seconds(1);
+  // The least time from one status to the next that comes alone, without a write or an event: of
+  // an object whose children are counted, and change many times a second.
+  Duration between_counts{};
 };
 
 class ControllerObserver {
@@ -87,6 +88,7 @@ class Controller {
   Task<Result<>> clear_up(const kube::Key& key);
   Result<std::optional<Plan>> ask_planner(const kube::Key& key, const Refusal* refused);
   bool must_rest(const kube::Key& key);
+  bool counts_too_often(const kube::Key& key, const Plan& plan);
   bool must_wait(const kube::Key& key);
   bool has_seen(const Trace& trace, Instant since) const;
   void forget_seen(Unseen& unseen) const;
@@ -105,6 +107,7 @@ class Controller {
   std::vector<CacheBase*> caches_;
   absl::flat_hash_map<kube::Key, Unseen> unseen_;
   absl::flat_hash_map<kube::Key, Instant> resting_;  // until when
+  absl::flat_hash_map<kube::Key, Instant> told_;     // a status, when last
   std::set<kube::Key> parked_;  // came, and wait until the caches have seen those
   ControllerObserver* observer_ = nullptr;
   std::function<void(const Event&)> on_event_;

@@ -59,7 +59,8 @@ struct ControllerTest : testing::Test {
              loop.clock.advance(takes);
              if (breaks) throw std::runtime_error("out of range");
              return gone ? std::nullopt : std::optional(next);
-           }},
+           },
+       .between_counts = milliseconds(200)},
       queue,
       applier,
       loop.clock};
@@ -113,6 +114,32 @@ TEST_F(ControllerTest, WhatIsSlowToPlanIsPlannedLessOften) {
   loop.clock.advance(milliseconds(200));
   EXPECT_TRUE(turn()) << "what came meanwhile is not lost";
   EXPECT_EQ(asked.size(), 2U);
+}
+
+TEST_F(ControllerTest, WhatOnlyCountsIsWrittenAFewTimesASecond) {
+  const ObjectRef owner{&kConfigMap, key, kube::Uid("u1")};
+  const auto count = [&](int ready) {
+    next = {};
+    next.set_status(owner, JsonObject(), JsonObject{{"ready", ready}});
+    controller.enqueue(key);
+    EXPECT_TRUE(turn());
+    cache.advance(100);
+    return server->asked.size();
+  };
+  for (int version = 10; version < 20; ++version) server->answer(object("owner", version));
+  EXPECT_EQ(count(1), 1U);
+  EXPECT_EQ(count(2), 1U);
+  EXPECT_EQ(due(), milliseconds(199)) << "a millisecond for the first";
+  loop.clock.advance(milliseconds(199));
+  EXPECT_TRUE(turn());
+  EXPECT_EQ(server->asked.size(), 2U) << "what came meanwhile is not lost";
+  EXPECT_THAT(server->asked.back(), HasSubstr(R"({"ready":2})"));
+
+  EXPECT_EQ(count(3), 2U);
+  next.emit(owner, Event::Type::kNormal, "Completed", "it is done");
+  controller.enqueue(key);
+  EXPECT_TRUE(turn());
+  EXPECT_EQ(server->asked.size(), 3U) << "news does not wait";
 }
 
 TEST_F(ControllerTest, TheObjectItselfInTheCacheCountsAsSeen) {

@@ -73,18 +73,28 @@ class AuditedCluster(ControlPlane):
     def writes(self, namespace, user_agent="grapnel"):
         """Those that succeeded, of operators, in the order in which they were made."""
         found = []
+        for entry in self._answers(namespace, user_agent):
+            if entry["responseStatus"]["code"] < 300:
+                ref = entry["objectRef"]
+                found.append(Write(entry["verb"], ref["resource"], ref.get("subresource", ""),
+                                   ref.get("name", ""), entry["user"]["username"],
+                                   entry["requestReceivedTimestamp"], entry["stageTimestamp"]))
+        return sorted(found, key=lambda w: w.ended)
+
+    def put_off(self, namespace, user_agent="grapnel"):
+        """How many the server had no room for."""
+        return sum(entry["responseStatus"]["code"] == 429
+                   for entry in self._answers(namespace, user_agent))
+
+    def _answers(self, namespace, user_agent):
         for line in self._audit_log.read_text().splitlines():
             try:
                 entry = json.loads(line)
             except json.JSONDecodeError:  # the server was killed while it wrote this
                 continue
-            ref = entry["objectRef"]
-            if (entry["responseStatus"]["code"] < 300 and ref.get("namespace") == namespace
+            if (entry["objectRef"].get("namespace") == namespace
                     and entry.get("userAgent", "") == user_agent):
-                found.append(Write(entry["verb"], ref["resource"], ref.get("subresource", ""),
-                                   ref.get("name", ""), entry["user"]["username"],
-                                   entry["requestReceivedTimestamp"], entry["stageTimestamp"]))
-        return sorted(found, key=lambda w: w.ended)
+                yield entry
 
 
 class Write:

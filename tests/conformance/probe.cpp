@@ -84,6 +84,7 @@ Task<> serve(Session& session, const Commands& commands) {
   }
   for (auto& [id, task] : running) task.cancel();
   for (auto& [id, task] : running) co_await task.join();
+  session.connection = {};  // else idle connections keep the loop going for half a minute
 }
 
 int run(std::string kubeconfig, Duration timeout) {

@@ -48,14 +48,14 @@ def direct(cluster):
 class World:
     """An operator and a cache behind a proxy, and three Echoes that are as asked for."""
 
-    def __init__(self, cluster, proxy):
+    def __init__(self, cluster, proxy, user="admin", groups=("system:masters",)):
         self._cluster = cluster
         _, created = cluster.request("POST", "/api/v1/namespaces",
                                      {"metadata": {"generateName": "runtime-"}})
         self.namespace = created["metadata"]["name"]
         self.echoes = Echoes(cluster, self.namespace)
         self._told = []
-        self._kubeconfig = cluster.kubeconfig_for("admin", ["system:masters"], server=proxy.url)
+        self._kubeconfig = cluster.kubeconfig_for(user, list(groups), server=proxy.url)
 
     def start(self):
         self._probe = Probe(self._kubeconfig)
@@ -150,6 +150,49 @@ def test_a_burst_of_writes_when_the_api_server_is_killed(direct, cluster):
     cluster.start_apiserver()
     direct.echoes.settle(120)
     made = collections.Counter(w.name for w in cluster.writes(direct.namespace)
+                               if (w.verb, w.resource) == ("create", "configmaps"))
+    assert max(made.values()) == 1, made
+
+
+@pytest.fixture
+def crowded(cluster):
+    """As somebody whose requests have little room on the server, beside those that wait."""
+    flow_control = "/apis/flowcontrol.apiserver.k8s.io/v1"
+    everything = [{"subjects": [{"kind": "User", "user": {"name": "crowded"}}], "resourceRules": [
+        {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"],
+         "clusterScope": True}]}]
+    queue = {"queues": 1, "handSize": 1, "queueLengthLimit": 40}
+    for path, body in (
+            ("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+             {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                          "name": "cluster-admin"},
+              "subjects": [{"kind": "User", "name": "crowded"}]}),
+            (f"{flow_control}/prioritylevelconfigurations",
+             {"spec": {"type": "Limited", "limited": {
+                 "nominalConcurrencyShares": 1, "borrowingLimitPercent": 0,
+                 "limitResponse": {"type": "Queue", "queuing": queue}}}}),
+            (f"{flow_control}/flowschemas",
+             {"spec": {"matchingPrecedence": 100, "rules": everything,
+                       "priorityLevelConfiguration": {"name": "crowded"}}})):
+        status, answer = cluster.request("POST", path, {"metadata": {"name": "crowded"}} | body)
+        assert status == 201, answer
+    wait_for(lambda: "crowded" in cluster.request("GET", "/metrics")[1], what="the priority level")
+    world = World(cluster, cluster, user="crowded", groups=())
+    world.start()
+    yield world
+    world.stop()
+
+
+def test_a_burst_that_the_server_has_no_room_for(crowded, cluster):
+    """What is put off is made later, and the next burst is no larger than the server takes."""
+    crowded.echoes.create("first", 300)
+    crowded.echoes.settle(120)
+    put_off = cluster.put_off(crowded.namespace)
+    assert put_off > 100
+    crowded.echoes.create("second", 300)
+    crowded.echoes.settle(120)
+    assert cluster.put_off(crowded.namespace) - put_off < put_off / 4
+    made = collections.Counter(w.name for w in cluster.writes(crowded.namespace)
                                if (w.verb, w.resource) == ("create", "configmaps"))
     assert max(made.values()) == 1, made
 

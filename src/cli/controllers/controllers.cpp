@@ -108,8 +108,10 @@ void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets, Informer<api::
     }
     return jobset::plan(observed, now);
   };
-  auto& controller =
-      manager.add_controller({.name = "jobset", .kind = &kinds::kJobSet, .plan = std::move(plan)});
+  auto& controller = manager.add_controller({.name = "jobset",
+                                             .kind = &kinds::kJobSet,
+                                             .plan = std::move(plan),
+                                             .between_counts = milliseconds(200)});
   manager.watch(jobsets, controller);
   manager.watch_owned(jobs, controller);
   manager.watch_owned(services, controller);
