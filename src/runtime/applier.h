@@ -6,7 +6,7 @@
 // together at most `in_flight` are under way. A write that would change nothing is not sent.
 //
 // A server that has too much to do says when to come again (429). Who was told so comes again then,
-// and from now on one less is under way: soon the server gets as many at once as it takes. After a
+// and from now on two less are under way: soon the server gets as many at once as it takes. After a
 // hundred that were granted there is one more again.
 #pragma once
 

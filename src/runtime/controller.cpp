@@ -78,7 +78,8 @@ Task<Controller::End> Controller::turn(const kube::Key& key) {
   }
   if (counts_too_often(key, **plan)) co_return End::kWaiting;
   const auto look_again = (*plan)->look_again;
-  if ((*plan)->status) told_[key] = clock_.instant();
+  const bool is_paced = options_.between_counts > Duration::zero();
+  if (is_paced && (*plan)->status) told_[key] = clock_.instant();
   const Outcome outcome = co_await applier_.apply(std::move(**plan));
   look_for(key, outcome.traces);
   if (!outcome.ok()) co_return co_await handle_failure(key, outcome);
