@@ -93,7 +93,9 @@ class Writer {
   }
 
   void write_string(std::string_view text) {
-    const bool plain = resolve_yaml_scalar(text).type == YamlType::kString && !is_base60(text);
+    const bool merges = text == "<<";  // as a key, unless it is quoted
+    const bool plain =
+        resolve_yaml_scalar(text).type == YamlType::kString && !is_base60(text) && !merges;
     const auto style = text.find('\n') != std::string_view::npos ? YAML_LITERAL_SCALAR_STYLE
                        : plain                                   ? YAML_PLAIN_SCALAR_STYLE
                                                                  : YAML_DOUBLE_QUOTED_SCALAR_STYLE;
