@@ -20,8 +20,10 @@ def ended(thing):
 
 
 def waits(reason, name="main"):
+    """Not yet while the kubelet itself still waits: it says so with the same reason."""
     def found(thing):
-        return (container_status(thing, name) or {}).get("state", {}).get("waiting", {}).get("reason") == reason
+        waiting = (container_status(thing, name) or {}).get("state", {}).get("waiting", {})
+        return waiting.get("reason") == reason and "timed out waiting" not in waiting.get("message", "")
     return found
 
 
