@@ -389,6 +389,8 @@ Task<Answer<Written>> write_change(Api& api, Call& call, std::string ns, std::st
     if (!edit.make_new) co_return Refusal(not_found(call.what(), name));
     auto fresh = edit.make_new();
     if (!fresh) co_return Refusal(fresh.error());
+    // A Namespace's own path has one too, and it is in none.
+    if (!type->namespaced) ns.clear();
     co_return co_await write_new(api, call, std::move(ns), std::move(*fresh), edit.applied);
   }
   const Json old = object_as(*type, *stored);
