@@ -321,6 +321,12 @@ void add_install_command(CLI::App& app, Invocation& i) {
   command->add_option("--namespace", o.ns, "Where the operator runs")->capture_default_str();
   command->add_option("--image", o.image, "The operator's image")->capture_default_str();
   command->add_flag("!--no-webhooks", o.webhooks, "Leave the admission webhooks out");
+  command
+      ->add_option("--concurrency-shares", o.concurrency_shares,
+                   "Shares of the API server's concurrency for the operator's requests; 0: it "
+                   "shares with all other service accounts")
+      ->check(CLI::Range(0, 10000))
+      ->capture_default_str();
   command->add_option("--kubeconfig", o.kubeconfig, "Default: $KUBECONFIG, or ~/.kube/config");
   command->add_option("--context", o.context, "Context of the kubeconfig");
   command->callback([&i] { i.command = [&i] { return install(i.install); }; });

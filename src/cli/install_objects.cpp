@@ -23,6 +23,11 @@ constexpr kube::Kind kClusterRoleBinding{kRbac, "v1", "ClusterRoleBinding", "clu
 constexpr kube::Kind kRole{kRbac, "v1", "Role", "roles"};
 constexpr kube::Kind kRoleBinding{kRbac, "v1", "RoleBinding", "rolebindings"};
 
+constexpr std::string_view kFlowControl = "flowcontrol.apiserver.k8s.io";
+constexpr kube::Kind kPriorityLevel{kFlowControl, "v1", "PriorityLevelConfiguration",
+                                    "prioritylevelconfigurations", false};
+constexpr kube::Kind kFlowSchema{kFlowControl, "v1", "FlowSchema", "flowschemas", false};
+
 constexpr std::string_view kName = "grapnel";
 constexpr std::string_view kService = "grapnel-webhook";
 constexpr int kWebhookPort = 9443;
@@ -124,6 +129,37 @@ JsonObject binding(const kube::Kind& role, const std::string& ns) {
            JsonArray{JsonObject{{"kind", "ServiceAccount"}, {"name", kName}, {"namespace", ns}}}}};
 }
 
+// A share of the API server of our own. We would have to share one with every other service
+// account: how soon a thousand Jobs are made would depend on what all of those ask for.
+InstallObject priority_level(int shares) {
+  // One namespace may have as many requests waiting as we ever have under way.
+  const JsonObject queuing{{"queues", 32}, {"handSize", 4}, {"queueLengthLimit", 160}};
+  const JsonObject limited{{"nominalConcurrencyShares", shares},
+                           {"lendablePercent", 0},
+                           {"limitResponse", JsonObject{{"type", "Queue"}, {"queuing", queuing}}}};
+  return object(kPriorityLevel, kName, "",
+                {{"spec", JsonObject{{"type", "Limited"}, {"limited", limited}}}});
+}
+
+// All that our account asks, fairly by namespace: a large experiment of one team holds up neither
+// those of the others nor our Lease.
+InstallObject flow_schema(const std::string& ns) {
+  const JsonObject account{{"kind", "ServiceAccount"},
+                           {"serviceAccount", JsonObject{{"name", kName}, {"namespace", ns}}}};
+  const JsonArray all{"*"};
+  const JsonObject resources{{"verbs", all},
+                             {"apiGroups", all},
+                             {"resources", all},
+                             {"namespaces", all},
+                             {"clusterScope", true}};
+  const JsonObject rule{{"subjects", JsonArray{account}}, {"resourceRules", JsonArray{resources}}};
+  return object(kFlowSchema, kName, "",
+                {{"spec", JsonObject{{"matchingPrecedence", 1000},
+                                     {"priorityLevelConfiguration", JsonObject{{"name", kName}}},
+                                     {"distinguisherMethod", JsonObject{{"type", "ByNamespace"}}},
+                                     {"rules", JsonArray{rule}}}}});
+}
+
 JsonObject probe(std::string_view path) {
   return {{"httpGet", JsonObject{{"path", path}, {"port", 8081}}}};
 }
@@ -182,6 +218,12 @@ std::vector<InstallObject> install_objects(const InstallOptions& options) {
   all.push_back(object(kClusterRoleBinding, kName, "", binding(kClusterRole, ns)));
   all.push_back(object(kRole, kName, ns, {{"rules", own_rules(options.webhooks)}}));
   all.push_back(object(kRoleBinding, kName, ns, binding(kRole, ns)));
+  if (options.concurrency_shares > 0) {
+    for (auto& item : {priority_level(options.concurrency_shares), flow_schema(ns)}) {
+      all.push_back(item);
+      all.back().left_out_by = "--concurrency-shares 0";
+    }
+  }
   if (options.webhooks) all.push_back(webhook_service(ns));
   all.push_back(deployment(options));
   if (options.webhooks) {

@@ -2,6 +2,7 @@
 // controllers declare: what they watch, and what they write.
 #pragma once
 
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace grapnel::cli {
 struct InstallObject {
   kube::Kind kind;
   Json object;
+  std::string_view left_out_by = {};  // the option for a cluster that does not know its kind
 };
 
 // In the order in which they are to be applied.

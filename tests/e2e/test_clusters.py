@@ -49,6 +49,14 @@ def test_plan_on_a_cluster_that_does_not_know_us(up, tmp_path):
         refused = up("plan", manifest(tmp_path, "true"), "--cluster", "bare")
         assert refused.returncode == 1
         assert "does not know the kind Experiment; `grapnel install`" in refused.stderr
+        config = up("env", "--name", "bare").stdout.split("=", 1)[1].strip()
+        install = ("install", "--kubeconfig", config, "--no-webhooks")
+        refused = up(*install)
+        assert refused.returncode == 1
+        assert "PriorityLevelConfiguration grapnel (--concurrency-shares 0 leaves it out)" in refused.stderr
+        assert up(*install, "--concurrency-shares", "0").returncode == 0
+        planned = up("plan", manifest(tmp_path, "true"), "--cluster", "bare")
+        assert planned.returncode == 0, planned.stderr
     finally:
         assert up("down", "--name", "bare").returncode == 0
 

@@ -183,6 +183,20 @@ def test_metrics_under_the_names_that_dashboards_know(control_plane, namespace, 
     assert int(done[1]) > 0
 
 
+def test_its_requests_have_a_priority_level_of_their_own(control_plane, namespace, operator):
+    def dispatched():
+        text = control_plane.request("GET", "/metrics", timeout=30)[1]
+        found = re.findall(r'apiserver_flowcontrol_dispatched_requests_total\{flow_schema="([^"]+)",'
+                           r'priority_level="([^"]+)"\} (\d+)', text)
+        return {(schema, level): int(count) for schema, level, count in found}
+
+    before = dispatched()
+    create(control_plane, experiment("counted", namespace))
+    wait_for(lambda: ended(control_plane, namespace, "counted"))
+    # Experiment, JobSet, Service and Job are written one after the other.
+    assert dispatched()["grapnel", "grapnel"] - before.get(("grapnel", "grapnel"), 0) >= 4
+
+
 def test_health_is_told_apart_from_readiness(operator):
     assert get(operator.address("health"), "/healthz") == (200, "ok")
     wait_for(lambda: get(operator.address("health"), "/readyz") == (200, "ok"))

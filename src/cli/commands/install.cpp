@@ -21,7 +21,10 @@ Task<int> apply(Executor executor, InstallOptions options) {
     const auto applied = co_await connection->client->patch(
         item.kind, where, kube::PatchType::kApply, std::move(item.object), {.force = true});
     if (!applied) {
-      const auto what = fmt::format("applying {} {}", item.kind.kind, where.name);
+      auto what = fmt::format("applying {} {}", item.kind.kind, where.name);
+      if (applied.error().is(Reason::kNotFound) && !item.left_out_by.empty()) {
+        what += fmt::format(" ({} leaves it out)", item.left_out_by);
+      }
       co_return report(fail_in(what, applied.error()).value(), kFailed);
     }
     std::cout << item.kind.kind << " " << where.name << "\n";
