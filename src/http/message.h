@@ -1,6 +1,7 @@
 // Requests and responses as values, for client and server alike.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ class Headers {
   // The first of that name, "" when there is none.
   std::string_view get(std::string_view name) const;
   bool has(std::string_view name) const;
+  size_t size() const { return list_.size(); }
+  void keep_first(size_t count) { list_.resize(std::min(count, list_.size())); }
   auto begin() const { return list_.begin(); }
   auto end() const { return list_.end(); }
 

@@ -62,10 +62,10 @@ http::Request Client::request(std::string_view method, std::string_view path,
 }
 
 // What an error says was asked for: never the query, it may be long.
-std::string_view Client::path_of(const http::Request& request) const {
+std::string Client::describe(const http::Request& request) const {
   std::string_view path = request.target;
   path.remove_prefix(std::min(path.size(), options_.server.size()));
-  return path.substr(0, path.find('?'));
+  return fmt::format("{} {}", request.method, path.substr(0, path.find('?')));
 }
 
 Task<Result<>> Client::authorize(http::Request& request) {
@@ -77,14 +77,13 @@ Task<Result<>> Client::authorize(http::Request& request) {
 }
 
 template <class Answer>
-Task<Result<Answer>> Client::exchange(http::Request request, Send<Answer> send,
+Task<Result<Answer>> Client::exchange(http::Request& request, Send<Answer> send,
                                       bool (*unauthorized)(const Answer&)) {
-  const http::Headers plain = request.headers;
+  const size_t plain = request.headers.size();
   for (bool retried = false;; retried = true) {
-    request.headers = plain;
+    request.headers.keep_first(plain);
     if (auto done = co_await authorize(request); !done) co_return fail(std::move(done.error()));
 
-    const std::string authorization(request.headers.get("Authorization"));
     const Instant start = options_.clock->instant();
     auto answer = co_await ((*transport_).*send)(request);
     if (options_.observe) {
@@ -95,36 +94,39 @@ Task<Result<Answer>> Client::exchange(http::Request request, Send<Answer> send,
       if (!is_write(request)) answer.error().ambiguous = false;
       co_return fail(std::move(answer.error()));  // the transport has said what was asked
     }
-    if (retried || !unauthorized(*answer) || !credentials_ || !credentials_->renew(authorization)) {
+    if (retried || !unauthorized(*answer) || !credentials_ ||
+        !credentials_->renew(request.headers.get("Authorization"))) {
       co_return answer;
     }
   }
 }
 
 Task<Result<Json>> Client::send_json(http::Request request) {
-  const bool write = is_write(request);
-  const std::string asked = fmt::format("{} {}", request.method, path_of(request));
-  auto answer = co_await exchange(std::move(request), &http::Transport::send, &refuses_us);
-  if (!answer) co_return fail(std::move(answer.error()));
-  if (!is_success(answer->status)) {
-    Error error = error_of_answer(*answer, asked);
+  const auto answer = co_await exchange(request, &http::Transport::send, &refuses_us);
+  if (!answer) co_return fail(answer.error());
+  co_return read_json(request, *answer);
+}
+
+// No part of send_json: what is needed here would take room there while hundreds wait.
+Result<Json> Client::read_json(const http::Request& request, const http::Response& answer) const {
+  const std::string asked = describe(request);
+  if (!is_success(answer.status)) {
+    Error error = error_of_answer(answer, asked);
     // A server that failed may have failed after the write, and a proxy knows nothing of it.
-    error.ambiguous = write && error.code >= 500;
-    co_return fail(std::move(error));
+    error.ambiguous = is_write(request) && error.code >= 500;
+    return fail(std::move(error));
   }
-  auto body = parse_json(answer->body);
-  if (body && body->is_object()) co_return body;
-  co_return fail(Error{.reason = Reason::kDecode,
-                       .message = fmt::format("{}: the answer is not a JSON object{}{}", asked,
-                                              body ? "" : ": ", body ? "" : body.error().message),
-                       .code = answer->status,
-                       .ambiguous = write});
+  auto body = parse_json(answer.body);
+  if (body && body->is_object()) return body;
+  return fail(Error{.reason = Reason::kDecode,
+                    .message = fmt::format("{}: the answer is not a JSON object{}{}", asked,
+                                           body ? "" : ": ", body ? "" : body.error().message),
+                    .code = answer.status,
+                    .ambiguous = is_write(request)});
 }
 
 Task<Result<Stream>> Client::open(http::Request request) {
-  const std::string asked = fmt::format("{} {}", request.method, path_of(request));
-  auto answer =
-      co_await exchange(std::move(request), &http::Transport::open, &refuses_us_on_stream);
+  auto answer = co_await exchange(request, &http::Transport::open, &refuses_us_on_stream);
   if (!answer) co_return fail(std::move(answer.error()));
   if (is_success(answer->status)) co_return std::move(answer->body);
 
@@ -134,7 +136,7 @@ Task<Result<Stream>> Client::open(http::Request request) {
     co_await with_deadline(clock, clock.instant() + seconds(10),
                            collect(*answer->body, whole.body));
   }
-  co_return fail(error_of_answer(whole, asked));
+  co_return fail(error_of_answer(whole, describe(request)));
 }
 
 Task<Result<http::Response>> Client::raw(http::Request request) {
@@ -142,8 +144,7 @@ Task<Result<http::Response>> Client::raw(http::Request request) {
     co_return fail(Reason::kUsage, "'{}' is not a path below the server", request.target);
   }
   request.target.insert(0, options_.server);
-  co_return co_await exchange(std::move(request), &http::Transport::send,
-                              &server_itself_refuses_us);
+  co_return co_await exchange(request, &http::Transport::send, &server_itself_refuses_us);
 }
 
 }  // namespace grapnel::kube

@@ -143,7 +143,7 @@ class Client {
   template <class Answer>
   using Send = Task<Result<Answer>> (http::Transport::*)(const http::Request&);
   template <class Answer>
-  Task<Result<Answer>> exchange(http::Request request, Send<Answer> send,
+  Task<Result<Answer>> exchange(http::Request& request, Send<Answer> send,
                                 bool (*unauthorized)(const Answer&));
   Task<Result<Json>> send_json(http::Request request);
   Task<Result<std::unique_ptr<http::BodyStream>>> open(http::Request request);
@@ -151,7 +151,8 @@ class Client {
                                                                 std::string protocol);
   http::Request request(std::string_view method, std::string_view path, const Query& query) const;
   Task<Result<>> authorize(http::Request& request);
-  std::string_view path_of(const http::Request& request) const;
+  Result<Json> read_json(const http::Request& request, const http::Response& answer) const;
+  std::string describe(const http::Request& request) const;
 
   std::shared_ptr<http::Transport> transport_;
   std::shared_ptr<Credentials> credentials_;

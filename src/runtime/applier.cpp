@@ -38,6 +38,10 @@ std::optional<Duration> wait_of(const WriteResult& result) {
   return wait <= kLongestWait ? wait : std::nullopt;
 }
 
+WriteResult not_leader() {
+  return {.error = Error{.reason = Reason::kCancelled, .message = "no longer the leader"}};
+}
+
 }  // namespace
 
 Applier::Applier(Executor executor, kube::Client& client, ApplierOptions options)
@@ -91,34 +95,33 @@ Task<> Applier::work(std::span<Write>& rest, Outcome& outcome) {
 
 Task<> Applier::carry_out_one(const Write& write, Outcome& outcome) {
   if (changes_nothing(write) || is_applied_already(write)) co_return;
-  const ObjectRef target = target_of(write);
-  WriteResult result = co_await send(write, outcome);
+  WriteResult result;
+  co_await send(write, outcome, result);
   for (int tries = 1; tries < kMostTries; ++tries) {
     const auto wait = wait_of(result);
     if (!wait) break;
     co_await options_.clock->sleep(*wait);
-    result = co_await send(write, outcome);
+    co_await send(write, outcome, result);
   }
   if (result.trace) outcome.traces.push_back(*result.trace);
   if (result.error) {
-    outcome.failed.push_back({target, describe(write), std::move(*result.error)});
+    outcome.failed.push_back({target_of(write), describe(write), std::move(*result.error)});
     log_failure(outcome.failed.back());
   } else if (result.trace) {
     remember(write, *result.trace);
   }
 }
 
-Task<WriteResult> Applier::send(const Write& write, Outcome& outcome) {
+Task<> Applier::send(const Write& write, Outcome& outcome, WriteResult& result) {
   const auto permit = co_await permits_.acquire();
   if (options_.may_write && !options_.may_write()) {
-    co_return WriteResult{
-        .error = Error{.reason = Reason::kCancelled, .message = "no longer the leader"}};
+    result = not_leader();
+    co_return;
   }
   ++outcome.sent;
-  WriteResult result = co_await carry_out(client_, write);
+  result = co_await carry_out(client_, write);
   if (wait_of(result)) slow_down();
   if (!result.error) speed_up();
-  co_return result;
 }
 
 void Applier::slow_down() {

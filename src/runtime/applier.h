@@ -26,7 +26,7 @@
 namespace grapnel::runtime {
 
 struct ApplierOptions {
-  size_t in_flight = 512;
+  size_t in_flight = 640;
   size_t ahead = 4;
   Clock* clock = &system_clock();
   // Asked before each write: false once we are no longer the leader.
@@ -70,7 +70,7 @@ class Applier {
   Task<> carry_out_all(std::span<Write> writes, Outcome& outcome);
   Task<> work(std::span<Write>& rest, Outcome& outcome);
   Task<> carry_out_one(const Write& write, Outcome& outcome);
-  Task<WriteResult> send(const Write& write, Outcome& outcome);
+  Task<> send(const Write& write, Outcome& outcome, WriteResult& result);
   void slow_down();
   void speed_up();
   bool is_applied_already(const Write& write) const;

@@ -65,8 +65,8 @@ WriteResult unclear(const ObjectRef& target, Error error) {
 // ---- create -------------------------------------------------------------------------------------
 
 // A create was answered with "exists" or not at all: is what stands there what we wanted?
-Task<WriteResult> look_after_create(kube::Client& client, const Create& create, ObjectRef target,
-                                    Error error) {
+Task<WriteResult> look_after_create(kube::Client& client, const Create& create, Error error) {
+  ObjectRef target = target_of(create);
   const auto found = co_await client.get(*target.kind, where_of(target));
   if (!found) {
     if (!found.error().is(Reason::kNotFound)) co_return unclear(target, found.error());
@@ -86,18 +86,21 @@ Task<WriteResult> look_after_create(kube::Client& client, const Create& create, 
   co_return success(target, *found);
 }
 
+WriteResult result_of(const Create& create, Result<Json> answer) {
+  return answer ? success(target_of(create), *answer) : failure(std::move(answer.error()));
+}
+
 Task<WriteResult> write(kube::Client& client, const Create& create) {
-  const ObjectRef target = target_of(create);
-  if (target.key.name.empty()) {
-    co_return failure(Reason::kUsage, target, "is to be created without a name");
+  if (target_of(create).key.name.empty()) {
+    co_return failure(Reason::kUsage, target_of(create), "is to be created without a name");
   }
-  auto answer = co_await client.create(*create.kind, create.object.make(), {.metadata_only = true});
-  if (answer) co_return success(target, *answer);
-  Error& error = answer.error();
-  if (error.is(Reason::kAlreadyExists) || error.ambiguous) {
-    co_return co_await look_after_create(client, create, target, std::move(error));
+  // A line of its own: what it is made from is gone while we wait, with hundreds of others.
+  auto asking = client.create(*create.kind, create.object.make(), {.metadata_only = true});
+  auto answer = co_await std::move(asking);
+  if (!answer && (answer.error().is(Reason::kAlreadyExists) || answer.error().ambiguous)) {
+    co_return co_await look_after_create(client, create, std::move(answer.error()));
   }
-  co_return failure(std::move(error));
+  co_return result_of(create, std::move(answer));
 }
 
 // ---- delete -------------------------------------------------------------------------------------
