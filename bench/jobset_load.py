@@ -103,6 +103,7 @@ def run(cluster, meter, size, groups):
     yield "idle", meter.stop()
 
     def creation(count):
+        wait(lambda: meter.requests() >= size, pause=0.1)
         wait(lambda: len(meter.created("jobs")) >= count, pause=0.1)
         numbers = meter.stop(at=meter.created("jobs")[count - 1])
         return numbers | {"jobs_per_s": size / numbers["wall_s"]}

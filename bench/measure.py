@@ -9,9 +9,6 @@ import time
 
 import yaml
 
-# Who the controller under measurement is to the API server.
-USER = "bench"
-GROUPS = ["system:masters"]
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -42,33 +39,40 @@ def peak_rss_mb(pid):
     return total / 1024
 
 
-def audit_flags(folder):
-    """Flags of kube-apiserver by which it notes each request of USER, and where."""
+def audit_flags(folder, user):
+    """Flags of kube-apiserver by which it notes each request of a user, and where."""
     policy, log = folder / "audit.yaml", folder / "audit.log"
     policy.write_text(yaml.safe_dump({
         "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
-        "rules": [{"level": "Metadata", "users": [USER]}, {"level": "None"}]}))
+        "rules": [{"level": "Metadata", "users": [user]}, {"level": "None"}]}))
     return [f"--audit-policy-file={policy}", f"--audit-log-path={log}"], log
 
 
 class AuditLog:
-    """The requests of USER, as far as they are answered."""
+    """The requests of that user, as far as they are answered."""
 
     def __init__(self, path):
         self._path = path
         self._place = 0
         self._rest = b""
+        self._unread = []
         self.requests = 0
         self._creates = collections.defaultdict(list)
 
+    def count(self):
+        """How many there are. Quickly: the machine is busy with what is measured."""
+        if self._path.exists():
+            with self._path.open("rb") as log:
+                log.seek(self._place)
+                *lines, self._rest = (self._rest + log.read()).split(b"\n")
+                self._place = log.tell()
+            self._unread += lines
+            self.requests += len(lines)
+        return self.requests
+
     def read(self):
-        if not self._path.exists():
-            return
-        with self._path.open("rb") as log:
-            log.seek(self._place)
-            *lines, self._rest = (self._rest + log.read()).split(b"\n")
-            self._place = log.tell()
-        self.requests += len(lines)
+        self.count()
+        lines, self._unread = self._unread, []
         for entry in map(json.loads, lines):
             if entry["verb"] == "create" and entry.get("responseStatus", {}).get("code") == 201:
                 answered = datetime.datetime.fromisoformat(entry["stageTimestamp"]).timestamp()
@@ -85,11 +89,11 @@ class Meter:
     """Measures one phase after the other of a controller's work."""
 
     def __init__(self, controller, audit_log):
-        self.pid = controller.pid
+        self.pid = controller.process.pid
         self._log = AuditLog(audit_log)
 
     def start(self):
-        self._log.read()
+        self._log.count()
         self._cpu = cpu_seconds(self.pid)
         self._requests = self._log.requests
         self._began = time.time()
@@ -98,9 +102,13 @@ class Meter:
         """`at`: when the phase was over, if not now."""
         wall = (at or time.time()) - self._began
         cpu = cpu_seconds(self.pid) - self._cpu
-        self._log.read()
+        self._log.count()
         return {"wall_s": wall, "cpu_s": cpu, "peak_rss_mb": peak_rss_mb(self.pid),
                 "requests": self._log.requests - self._requests}
+
+    def requests(self):
+        """How many there were since start()."""
+        return self._log.count() - self._requests
 
     def created(self, resource):
         return self._log.created(resource)

@@ -1,6 +1,11 @@
-"""The two controllers under comparison, each started on a ControlPlane and stopped by the test."""
+"""The two controllers under comparison, each started on a ControlPlane and stopped by the test.
+
+Both have the account and the rights that they are installed with, and their webhooks, which the API
+server calls by their address: there is no kubelet to run them.
+"""
 
 import base64
+import json
 import os
 import pathlib
 import subprocess
@@ -36,18 +41,25 @@ def wait_until(condition, what, seconds=90):
         time.sleep(0.05)
 
 
-def install_crd(cluster, crd):
-    """Puts the CRD in place of whatever stands there, and waits until it is served."""
-    name = crd["metadata"]["name"]
-    status, found = cluster.request("GET", f"{CRDS}/{name}")
-    if status == 200:
-        crd["metadata"]["resourceVersion"] = found["metadata"]["resourceVersion"]
-        status, answer = cluster.request("PUT", f"{CRDS}/{name}", crd, timeout=60)
-    else:
-        status, answer = cluster.request("POST", CRDS, crd, timeout=60)
-    assert status in (200, 201), answer
+def is_established(crd):
+    return any(c["type"] == "Established" and c["status"] == "True"
+               for c in crd.get("status", {}).get("conditions") or [])
+
+
+def install_crds(cluster, *crds):
+    """Puts the CRDs in place of whatever stands there, and waits until they are served."""
+    for crd in crds:
+        name = crd["metadata"]["name"]
+        status, found = cluster.request("GET", f"{CRDS}/{name}")
+        if status == 200:
+            crd["metadata"]["resourceVersion"] = found["metadata"]["resourceVersion"]
+            status, answer = cluster.request("PUT", f"{CRDS}/{name}", crd, timeout=60)
+        else:
+            status, answer = cluster.request("POST", CRDS, crd, timeout=60)
+        assert status in (200, 201), answer
+        wait_until(lambda: is_established(cluster.request("GET", f"{CRDS}/{name}")[1]),
+                   f"{name} is not served")
     # The server picks a new schema up after the fact; a second is what it takes at most.
-    wait_until(lambda: cluster.request("GET", f"{GROUP}/jobsets")[0] == 200, "the CRD is not served")
     time.sleep(2)
 
 
@@ -57,28 +69,53 @@ def our_crd():
 
 
 class Controller:
-    def __init__(self, cluster, kubeconfig=None):
-        self.cluster = cluster
-        self.kubeconfig = kubeconfig or cluster.kubeconfig
-        self._spawner = Spawner()
-        self._component = None
+    """A controller with the rights of its service account, until stop()."""
 
-    def _start(self, command):
-        log = self.cluster.directory / "logs" / f"{self.name}.log"
-        self._component = Component(self.name, command, log, self._spawner)
-        self._component.start()
+    name = namespace = account = ""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self._spawner = Spawner()
+        self._port = ReservedPort()
+        self.process = None
+
+    @classmethod
+    def user(cls):
+        """{name: groups} of its service account."""
+        return {f"system:serviceaccount:{cls.namespace}:{cls.account}":
+                ["system:serviceaccounts", f"system:serviceaccounts:{cls.namespace}"]}
 
     @property
-    def pid(self):
-        return self._component.pid
+    def webhook_url(self):
+        return f"https://127.0.0.1:{self._port.number}"
 
-    def log(self):
-        return self._component.log.read_text(errors="replace")
+    def _run(self, command):
+        log = self.cluster.directory / "logs" / f"{self.name}.log"
+        self.process = Component(self.name, command, log, self._spawner)
+        self.process.start()
+
+    def _kubeconfig(self):
+        [(name, groups)] = self.user().items()
+        return self.cluster.kubeconfig_for(name, groups)
+
+    def _apply(self, documents):
+        self.cluster.kubectl("apply", "--server-side", "-f", "-",
+                             input=yaml.safe_dump_all(documents), timeout=120)
+
+    def _wait_for_webhook(self):
+        probe = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+                 "metadata": {"name": "probe"}, "spec": {"replicatedJobs": []}}
+        path = f"{GROUP}/namespaces/default/jobsets?dryRun=All"
+        wait_until(lambda: self.cluster.request("POST", path, probe, timeout=60)[0] == 201,
+                   f"the webhook of {self.name} does not answer\n{self.process.tail(20)}")
 
     def stop(self):
-        if self._component:
-            self._component.stop()
+        if self.process:
+            for kind in ("mutating", "validating"):
+                self.cluster.request("DELETE", f"{HOOKS}/{kind}webhookconfigurations/{self.name}")
+            self.process.stop()
         self._spawner.close()
+        self._port.release()
 
     def __enter__(self):
         try:
@@ -92,16 +129,16 @@ class Controller:
 
 
 class Original(Controller):
-    """sigs.k8s.io/jobset with its own CRD and, by their address, its webhooks."""
+    """sigs.k8s.io/jobset with its own CRD."""
 
     name = "original"
+    namespace, account = "jobset-system", "jobset-controller-manager"
 
     def start(self):
-        module = self.cluster.module("jobset")
-        bases = module / "config" / "components"
+        bases = self.cluster.module("jobset") / "config" / "components"
         crd = yaml.safe_load((bases / "crd/bases/jobset.x-k8s.io_jobsets.yaml").read_text())
-        install_crd(self.cluster, crd)
-        self._port = ReservedPort()
+        install_crds(self.cluster, crd)
+        self._grant(yaml.safe_load((bases / "rbac/role.yaml").read_text()))
         folder = self.cluster.directory / "original"
         folder.mkdir(exist_ok=True)
         certificate = self._make_certificate(folder)
@@ -113,16 +150,19 @@ class Original(Controller):
             "webhook": {"host": "127.0.0.1", "port": self._port.number, "certDir": str(folder)},
             "metrics": {"bindAddress": "0"}, "health": {"healthProbeBindAddress": "0"},
             "featureGates": {"RestartJob": True, "ElasticJobSet": True}}))
-        self._start(["env", f"KUBECONFIG={self.kubeconfig}", Programs().path("jobset"),
-                     "--config", str(config), "--zap-log-level=2"])
+        self._run(["env", f"KUBECONFIG={self._kubeconfig()}", Programs().path("jobset"),
+                   "--config", str(config), "--zap-log-level=2"])
         self._register_webhooks(bases / "webhook/manifests.yaml", certificate)
         return self
 
-    def stop(self):
-        for kind in ("mutating", "validating"):
-            self.cluster.request("DELETE", f"{HOOKS}/{kind}webhookconfigurations/original")
-        super().stop()
-        self._port.release()
+
+    def _grant(self, role):
+        subject = {"kind": "ServiceAccount", "namespace": self.namespace, "name": self.account}
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"],
+                     "name": role["metadata"]["name"]}
+        self._apply([role, {"apiVersion": role["apiVersion"], "kind": "ClusterRoleBinding",
+                            "metadata": {"name": self.account}, "roleRef": reference,
+                            "subjects": [subject]}])
 
     def _make_certificate(self, folder):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
@@ -133,12 +173,11 @@ class Original(Controller):
         return base64.b64encode((folder / "tls.crt").read_bytes()).decode()
 
     def _register_webhooks(self, manifests, certificate):
-        url = f"https://127.0.0.1:{self._port.number}"
         for document in yaml.safe_load_all(manifests.read_text()):
             document["metadata"] = {"name": "original"}
             for hook in document["webhooks"]:
                 path = hook["clientConfig"].pop("service")["path"]
-                hook["clientConfig"] = {"url": url + path, "caBundle": certificate}
+                hook["clientConfig"] = {"url": self.webhook_url + path, "caBundle": certificate}
                 if "pod" in hook["name"]:
                     # As its installation has it: of pods, those of JobSets.
                     hook["objectSelector"] = {"matchExpressions": [
@@ -146,21 +185,58 @@ class Original(Controller):
             kind = document["kind"].removesuffix("Configuration").lower() + "configurations"
             status, answer = self.cluster.request("POST", f"{HOOKS}/{kind}", document)
             assert status == 201, answer
-        wait_until(self._webhook_answers, f"the original's webhook does not answer\n{self.log()}")
-
-    def _webhook_answers(self):
-        probe = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
-                 "metadata": {"name": "probe"}, "spec": {"replicatedJobs": []}}
-        path = f"{GROUP}/namespaces/default/jobsets?dryRun=All"
-        return self.cluster.request("POST", path, probe, timeout=30)[0] == 201
+        self._wait_for_webhook()
 
 
 class Ours(Controller):
+    """`grapnel operator` with what `grapnel install` puts into a cluster."""
+
     name = "grapnel"
+    namespace, account = "grapnel-system", "grapnel"
 
     def start(self):
-        install_crd(self.cluster, our_crd())
-        self._start([program("grapnel"), "operator", "--kubeconfig", self.kubeconfig,
-                     "--controllers", "jobset", "--leader-elect=false",
-                     "--metrics-addr", "0", "--health-addr", "0"])
+        self._install()
+        self.run()
         return self
+
+    def run(self):
+        """Also after process.stop(), to go on."""
+        self._run([program("grapnel"), "operator", "--kubeconfig", self._kubeconfig(),
+                   "--leader-elect-namespace", self.namespace,
+                   "--metrics-addr", "0", "--health-addr", "0",
+                   "--webhook-addr", f"127.0.0.1:{self._port.number}"])
+        self._wait_for_webhook()
+
+    def install_objects(self):
+        """What `grapnel install` would apply."""
+        text = subprocess.check_output([program("grapnel"), "install", "--print",
+                                        "--namespace", self.namespace])
+        return list(yaml.safe_load_all(text))
+
+    def _install(self):
+        """All of it but the Deployment."""
+        crds, others, self._webhooks = [], [], []
+        for document in self.install_objects():
+            if document["kind"] == "CustomResourceDefinition":
+                crds.append(document)
+            elif document["kind"].endswith("WebhookConfiguration"):
+                for hook in document["webhooks"]:
+                    path = hook["clientConfig"].pop("service")["path"]
+                    hook["clientConfig"]["url"] = self.webhook_url + path
+                self._webhooks.append(document)
+            elif document["kind"] != "Deployment":
+                others.append(document)
+        install_crds(self.cluster, *crds)
+        self._apply([*others, *self._webhooks])
+
+    def remove_webhooks(self):
+        for document in self._webhooks:
+            where = [document["kind"], document["metadata"]["name"]]
+            found = json.loads(self.cluster.kubectl("get", *where, "-o", "json"))
+            # The operator looks after them once a minute only: what it filled in is kept for it.
+            for hook, filled in zip(document["webhooks"], found["webhooks"], strict=True):
+                hook["clientConfig"]["caBundle"] = filled["clientConfig"]["caBundle"]
+            self.cluster.kubectl("delete", *where)
+
+    def restore_webhooks(self):
+        self._apply(self._webhooks)

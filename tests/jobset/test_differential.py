@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from jobset.controllers import Original, Ours, install_crd, our_crd, program
+from jobset.controllers import Original, Ours, install_crds, our_crd, program
 from jobset.corpus import broken_jobset, examples, random_jobset, restart_job
 from jobset.stage import Play, Stage, differences, snapshot
 from kube.control_plane import ControlPlane
@@ -139,7 +139,7 @@ def test_every_fault_has_a_path(verdicts):
 
 def test_our_crd_is_accepted_and_keeps_its_promises(cluster):
     """Defaults and rules that the API server applies without a webhook."""
-    install_crd(cluster, our_crd())
+    install_crds(cluster, our_crd())
     path = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
     pod = {"spec": {"containers": [{"name": "c", "image": "i", "futureField": {"x": 1}}]}}
     jobset = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",

@@ -419,9 +419,9 @@ def invalid_specs():
 
 @pytest.fixture
 def without_webhooks(scene):
-    scene.world.remove_webhooks()
+    scene.world.ours.remove_webhooks()
     yield
-    scene.world.restore_webhooks()
+    scene.world.ours.restore_webhooks()
 
 
 @pytest.mark.parametrize("jobs, more, path", invalid_specs())
@@ -484,7 +484,7 @@ def test_a_spoiled_certificate_is_replaced(real):
     before = real.get(*where)["data"]
     real.patch(*where, {"data": {"tls.crt": base64.b64encode(b"no certificate").decode()}})
     real.operator.stop(graceful=True)
-    real.start_operator()  # returns when the API server has been answered
+    real.ours.run()  # returns when the API server has been answered
     after = real.get(*where)["data"]
     assert after["tls.key"] != before["tls.key"]
     authorities = base64.b64decode(after["ca.crt"]).decode()
@@ -504,7 +504,7 @@ NEVER_SEEN = {("update", "jobset.x-k8s.io", "jobsets/finalizers"),
 
 
 def granted(world):
-    for document in world.install_objects():
+    for document in world.ours.install_objects():
         if document["kind"] in ("ClusterRole", "Role"):
             for rule in document["rules"]:
                 for group in rule["apiGroups"]:

@@ -19,13 +19,9 @@ import time
 import yaml
 
 from jobset.behaviour import stages
-from jobset.controllers import GROUP, program, wait_until
+from jobset.controllers import GROUP, Ours, program
 from kube.control_plane import ControlPlane
-from kube.processes import Component, ReservedPort, Spawner
 
-NAMESPACE = "grapnel-system"
-USER = f"system:serviceaccount:{NAMESPACE}:grapnel"
-GROUPS = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}")
 PATHS = {"jobsets": GROUP, "jobs": "/apis/batch/v1", "events": "/apis/events.k8s.io/v1",
          "experiments": "/apis/grapnel.dev/v1alpha1",
          "podgroups": "/apis/scheduling.volcano.sh/v1beta1"}
@@ -94,24 +90,23 @@ class World:
 
 class RealWorld(World):
     def __enter__(self):
-        self._spawner = Spawner()
-        self._port = ReservedPort()
         self._folder = tempfile.TemporaryDirectory(prefix="grapnel-lifecycle-")
         folder = pathlib.Path(self._folder.name)
         policy = folder / "audit.yaml"
         policy.write_text(yaml.safe_dump({
             "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
-            "rules": [{"level": "Metadata", "users": [USER]}, {"level": "None"}]}))
+            "rules": [{"level": "Metadata", "users": list(Ours.user())}, {"level": "None"}]}))
         self.audit_log = folder / "audit.log"
         self.cluster = ControlPlane(
             controllers=True, kwok_stages=stages(), kwok_nodes=1,
             apiserver_args=[f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_log}"])
+        self.ours = Ours(self.cluster)
         try:
             self.cluster.start()
             for rack in ("red", "blue"):
                 self.cluster.add_nodes(2, prefix=rack, labels={"rack": rack})
-            self._install()
-            self.start_operator()
+            self.cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(POD_GROUP_CRD))
+            self.ours.start()
         except BaseException:
             self.__exit__()
             raise
@@ -119,73 +114,17 @@ class RealWorld(World):
 
     def __exit__(self, *_):
         try:
-            if hasattr(self, "operator") and self.operator.running:
-                self.operator.stop()
+            self.ours.stop()
         finally:
-            self._spawner.close()
             self.cluster.stop()
-            self._port.release()
             self._folder.cleanup()
 
     def request(self, method, path, body=None, content_type="application/json"):
         return self.cluster.request(method, path, body, timeout=60, content_type=content_type)
 
-    def install_objects(self):
-        """What `grapnel install` would apply."""
-        text = subprocess.check_output([program("grapnel"), "install", "--print",
-                                        "--namespace", NAMESPACE])
-        return list(yaml.safe_load_all(text))
-
-    def _install(self):
-        """All of it but the Deployment: there is no kubelet. Webhooks are called by address."""
-        self.webhook_configurations = []
-        documents = []
-        for document in self.install_objects():
-            if document["kind"] == "Deployment":
-                continue
-            if document["kind"].endswith("WebhookConfiguration"):
-                for hook in document["webhooks"]:
-                    path = hook["clientConfig"].pop("service")["path"]
-                    hook["clientConfig"]["url"] = f"https://127.0.0.1:{self._port.number}{path}"
-                self.webhook_configurations.append(document)
-                continue
-            documents.append(document)
-        self.apply([*documents, POD_GROUP_CRD])
-        for crd in (d for d in documents if d["kind"] == "CustomResourceDefinition"):
-            self.cluster.kubectl("wait", "--for=condition=Established",
-                                 f"crd/{crd['metadata']['name']}", "--timeout=60s")
-        self.apply(self.webhook_configurations)
-
-    def apply(self, documents):
-        self.cluster.kubectl("apply", "--server-side", "-f", "-",
-                             input=yaml.safe_dump_all(documents), timeout=120)
-
-    def start_operator(self):
-        config = self.cluster.kubeconfig_for(USER, GROUPS)
-        self.operator = Component(
-            "grapnel", [program("grapnel"), "operator", "--kubeconfig", config,
-                        "--leader-elect-namespace", NAMESPACE,
-                        "--metrics-addr", "0", "--health-addr", "0",
-                        "--webhook-addr", f"127.0.0.1:{self._port.number}"],
-            self.cluster.directory / "logs" / "grapnel.log", self._spawner)
-        self.operator.start()
-        probe = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
-                 "metadata": {"name": "probe"}, "spec": {"replicatedJobs": []}}
-        path = f"{GROUP}/namespaces/default/jobsets?dryRun=All"
-        wait_until(lambda: self.request("POST", path, probe)[0] == 201,
-                   f"the webhook does not answer\n{self.operator.tail(20)}")
-
-    def remove_webhooks(self):
-        for document in self.webhook_configurations:
-            where = [document["kind"], document["metadata"]["name"]]
-            found = json.loads(self.cluster.kubectl("get", *where, "-o", "json"))
-            # The operator looks after them once a minute only: what it filled in is kept for it.
-            for hook, filled in zip(document["webhooks"], found["webhooks"], strict=True):
-                hook["clientConfig"]["caBundle"] = filled["clientConfig"]["caBundle"]
-            self.cluster.kubectl("delete", *where)
-
-    def restore_webhooks(self):
-        self.apply(self.webhook_configurations)
+    @property
+    def operator(self):
+        return self.ours.process
 
     def check_alive(self):
         assert not self.operator.has_ended, self.operator.tail(40)

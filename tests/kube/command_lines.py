@@ -48,6 +48,8 @@ def apiserver_for_nodes(identities):
 
 def controller_manager(host, port, folder: pathlib.Path, kubeconfig, identities):
     return [*_controller(host, port, folder, kubeconfig), f"--root-ca-file={identities.ca_file}",
+            # Each of its controllers has an account and rights of its own.
+            "--use-service-account-credentials",
             f"--service-account-private-key-file={identities.service_account_key}"]
 
 

@@ -37,6 +37,9 @@ from kube.identities import ADMIN, ADMIN_GROUPS, Identities, file_name
 from kube.processes import Component, ReservedPort, Spawner, StartFailed
 from kube.programs import Programs
 
+# Who they are in any cluster: to administrators the API server's flow control would not apply.
+CONTROLLER_MANAGER, SCHEDULER = "system:kube-controller-manager", "system:kube-scheduler"
+KWOK, KWOK_GROUPS = "system:node:kwok", ["system:nodes"]  # it stands for the kubelets of all nodes
 START_TIMEOUT = 60  # seconds; an idle machine needs five, one that compiles can need many more
 NODE_CAPACITY = {"cpu": "1000", "memory": "4Ti", "pods": "10000", "ephemeral-storage": "10Ti"}
 
@@ -71,7 +74,7 @@ class ControlPlane:
         self._given_directory = directory
         self._controllers = controllers
         self._kwok_nodes = kwok_nodes
-        self._users = users or {}
+        self._users = {CONTROLLER_MANAGER: [], SCHEDULER: [], KWOK: KWOK_GROUPS} | (users or {})
         self._feature_gates = feature_gates or {}
         self._compaction_interval = compaction_interval
         self._apiserver_args = apiserver_args
@@ -96,10 +99,13 @@ class ControlPlane:
             self._components["etcd"].start()
             self.start_apiserver()  # it waits for etcd by itself, so both start at once
             self._wait("the default namespace", lambda: self._exists("/api/v1/namespaces/default"))
+            if self._kwok_nodes:
+                self._allow_kwok()
             for component in self._components.values():
                 if not component.running:
                     component.start()
             if self._kwok_nodes:
+                self.add_nodes(1)  # kwok cannot take several at once before its first
                 self.add_nodes(self._kwok_nodes)
             if self._controllers:
                 self._wait_healthy("controller-manager")
@@ -298,16 +304,17 @@ class ControlPlane:
             self._add("controller-manager", self._programs.path("kube-controller-manager"),
                       command_lines.controller_manager(
                           self._host, self._port("controller-manager"), self.directory / "controller-manager",
-                          self.kubeconfig, ids))
+                          self.kubeconfig_for(CONTROLLER_MANAGER), ids))
             self._add("scheduler", self._programs.path("kube-scheduler"), command_lines.scheduler(
-                self._host, self._port("scheduler"), self.directory / "scheduler", self.kubeconfig))
+                self._host, self._port("scheduler"), self.directory / "scheduler",
+                self.kubeconfig_for(SCHEDULER)))
         if self._kwok_nodes:
             self._pod_log.touch()
             config = command_lines.write_kwok_config(
                 self.directory / "kwok.yaml", self._programs.module("kwok"), self._pod_log,
                 self._kwok_stages)
             self._add("kwok", self._programs.path("kwok"), command_lines.kwok(
-                self._port("kwok"), self.kubeconfig, config, ids))
+                self._port("kwok"), self.kubeconfig_for(KWOK, KWOK_GROUPS), config, ids))
 
     def _apiserver_options(self):
         if self._disabled_admission:
@@ -328,6 +335,15 @@ class ControlPlane:
         if use not in self._ports:
             self._ports[use] = ReservedPort()
         return self._ports[use].number
+
+    def _allow_kwok(self):
+        """It does for every node what a kubelet may do for its own only."""
+        group = "rbac.authorization.k8s.io"
+        status, answer = self.request("POST", f"/apis/{group}/v1/clusterrolebindings", {
+            "metadata": {"name": "kwok"}, "subjects": [{"kind": "User", "name": KWOK}],
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"}})
+        if status not in (201, 409):  # 409: a folder used again has it already
+            raise RuntimeError(f"the rights of kwok: {answer['message']}")
 
     def _etcd(self, path, body):
         """A request to etcd's JSON gateway."""
