@@ -88,13 +88,16 @@ class AuditLog:
 class Meter:
     """Measures one phase after the other of a controller's work."""
 
-    def __init__(self, controller, audit_log):
+    def __init__(self, controller, others, audit_log):
+        """`others`: the processes that have work from it, such as the API server."""
         self.pid = controller.process.pid
+        self._others = list(others)
         self._log = AuditLog(audit_log)
 
     def start(self):
         self._log.count()
         self._cpu = cpu_seconds(self.pid)
+        self._cpu_of_others = self._count_others()
         self._requests = self._log.requests
         self._began = time.time()
 
@@ -102,9 +105,14 @@ class Meter:
         """`at`: when the phase was over, if not now."""
         wall = (at or time.time()) - self._began
         cpu = cpu_seconds(self.pid) - self._cpu
+        others = self._count_others() - self._cpu_of_others
         self._log.count()
-        return {"wall_s": wall, "cpu_s": cpu, "peak_rss_mb": peak_rss_mb(self.pid),
+        return {"wall_s": wall, "cpu_s": cpu, "others_cpu_s": others,
+                "peak_rss_mb": peak_rss_mb(self.pid),
                 "requests": self._log.requests - self._requests}
+
+    def _count_others(self):
+        return sum(map(cpu_seconds, self._others))
 
     def requests(self):
         """How many there were since start()."""

@@ -133,7 +133,7 @@ JsonObject binding(const kube::Kind& role, const std::string& ns) {
 // account: how soon a thousand Jobs are made would depend on what all of those ask for.
 InstallObject priority_level(int shares) {
   // One namespace may have as many requests waiting as we ever have under way.
-  const JsonObject queuing{{"queues", 32}, {"handSize", 4}, {"queueLengthLimit", 160}};
+  const JsonObject queuing{{"queues", 32}, {"handSize", 4}, {"queueLengthLimit", 96}};
   const JsonObject limited{{"nominalConcurrencyShares", shares},
                            {"lendablePercent", 0},
                            {"limitResponse", JsonObject{{"type", "Queue"}, {"queuing", queuing}}}};

@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kMostAppliesRemembered = 50000;
 constexpr int kMostTries = 5;
 constexpr size_t kGrantsForOneMore = 100;
+constexpr size_t kLeast = 4;  // under way, however crowded the server is
 constexpr Duration kLongestWait = seconds(5);
 
 std::string name_of(const ObjectRef& target) {
@@ -127,7 +128,7 @@ Task<> Applier::send(const Write& write, Outcome& outcome, WriteResult& result) 
 void Applier::slow_down() {
   granted_ = 0;
   // One for the place it has not got, one that it finds room when it comes again.
-  for (int i = 0; i < 2 && given_up_ + options_.ahead < options_.in_flight; ++i) {
+  for (int i = 0; i < 2 && given_up_ + kLeast < options_.in_flight; ++i) {
     ++given_up_;
     permits_.shrink();
   }

@@ -1,8 +1,8 @@
 // Carries out a Plan: its stages one after the other, the writes of a stage at the same time, then
 // the status, then events and counts. It stops at the first stage in which a write failed.
 //
-// Of the writes of one stage a few go ahead, so that a refusal that holds for all of them (a quota)
-// is met by a few and not by five hundred. When they are granted the rest follows. Over all plans
+// Of the writes of one stage one goes ahead, so that a refusal that holds for all of them (a quota)
+// is met by one and not by five hundred. When it is granted the rest follows. Over all plans
 // together at most `in_flight` are under way. A write that would change nothing is not sent.
 //
 // A server that has too much to do says when to come again (429). Who was told so comes again then,
@@ -26,8 +26,8 @@
 namespace grapnel::runtime {
 
 struct ApplierOptions {
-  size_t in_flight = 640;
-  size_t ahead = 4;
+  size_t in_flight = 384;
+  size_t ahead = 1;
   Clock* clock = &system_clock();
   // Asked before each write: false once we are no longer the leader.
   std::function<bool()> may_write = {};
