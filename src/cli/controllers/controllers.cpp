@@ -111,6 +111,7 @@ void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets, Informer<api::
   auto& controller = manager.add_controller({.name = "jobset",
                                              .kind = &kinds::kJobSet,
                                              .plan = std::move(plan),
+                                             .rest_factor = 200,
                                              .between_counts = milliseconds(200)});
   manager.watch(jobsets, controller);
   manager.watch_owned(jobs, controller);

@@ -1,16 +1,48 @@
 #include "operators/jobset/children.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
 #include <unordered_map>
+
+#include "operators/jobset/names.h"
 
 namespace grapnel::jobset {
 namespace {
 
-// Whether its labels name a Job that the spec asks for.
-bool is_known(const std::unordered_map<std::string_view, int32_t>& replicas, const api::Job& job) {
-  if (!job.place) return false;
-  const auto found = replicas.find(job.place->replicated_job.view());
-  return found != replicas.end() && job.place->index < found->second;
+struct Asked {
+  int32_t replicas;
+  std::string prefix;  // of the names of its Jobs, before the index
+};
+using AskedByName = std::unordered_map<std::string_view, Asked>;
+
+AskedByName asked_by(const api::JobSet& jobset) {
+  AskedByName asked;
+  for (const auto& replicated : jobset.spec.replicated_jobs) {
+    std::string prefix = job_name(jobset.meta.name(), replicated.name, 0);
+    prefix.pop_back();
+    asked[replicated.name] = {replicated.replicas, std::move(prefix)};
+  }
+  return asked;
+}
+
+// What asks for the Job that its labels name.
+const Asked* find_asked(const AskedByName& asked, const api::Job& job) {
+  if (!job.place) return nullptr;
+  const auto found = asked.find(job.place->replicated_job.view());
+  const bool is_known = found != asked.end() && job.place->index < found->second.replicas;
+  return is_known ? &found->second : nullptr;
+}
+
+// It is asked of thousands of Jobs with each plan.
+bool has_its_name(const Asked& asked, const api::Job& job) {
+  std::string_view name = job.meta.name();
+  if (!name.starts_with(asked.prefix)) return false;
+  name.remove_prefix(asked.prefix.size());
+  std::array<char, 16> digits{};
+  const auto end = std::to_chars(digits.begin(), digits.end(), job.place->index).ptr;
+  return name == std::string_view(digits.begin(), end);
 }
 
 bool is_of_earlier_run(const api::JobSet& jobset, const api::JobSetPlace& place) {
@@ -35,16 +67,15 @@ int32_t job_restarts(const api::JobSet& jobset, std::string_view replicated_job,
 }
 
 Children sort_children(const api::JobSet& jobset, const std::vector<const api::Job*>& jobs) {
-  std::unordered_map<std::string_view, int32_t> replicas;
-  for (const auto& replicated : jobset.spec.replicated_jobs) {
-    replicas[replicated.name] = replicated.replicas;
-  }
+  const AskedByName asked = asked_by(jobset);
+  int64_t missing = 0;
+  for (const auto& [name, each] : asked) missing += each.replicas;
   Children children;
-  children.names.reserve(jobs.size());
   for (const api::Job* job : jobs) {
-    children.names.insert(job->meta.name());
     // Labels that were tampered with say nothing; we only leave its name alone.
-    if (!is_known(replicas, *job)) continue;
+    const Asked* by = find_asked(asked, *job);
+    if (by == nullptr) continue;
+    if (has_its_name(*by, *job)) --missing;
     if (is_of_earlier_run(jobset, *job->place)) {
       children.previous.push_back(job);
     } else if (failure_of(*job) != nullptr) {
@@ -55,6 +86,10 @@ Children sort_children(const api::JobSet& jobset, const std::vector<const api::J
       children.active.push_back(job);
     }
   }
+  children.all_exist = missing == 0;
+  if (children.all_exist) return children;
+  children.names.reserve(jobs.size());
+  for (const api::Job* job : jobs) children.names.insert(job->meta.name());
   return children;
 }
 

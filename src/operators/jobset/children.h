@@ -17,7 +17,10 @@ struct Children {
   std::vector<const api::Job*> failed;
   // Of an earlier run: to be deleted.
   std::vector<const api::Job*> previous;
-  // Of all of them, and of those that are no part of the JobSet by their labels.
+  // Whether there is one, of whatever run, for each that the spec asks for.
+  bool all_exist = false;
+  // Where some are missing: of all that exist, also of those that are no part of the JobSet by
+  // their labels.
   std::unordered_set<std::string_view> names;
 };
 

@@ -107,7 +107,8 @@ class MissingJobs {
 void add_jobs(const Observed& o, const Children& children, StatusDraft& status, Plan& plan) {
   const api::JobSet& jobset = o.jobset;
   const bool in_order = starts_in_order(jobset) && !jobset.is_suspended();
-  const size_t room = waits_for_deletion(jobset, children) ? 0 : kCreatesAtOnce;
+  const bool none = children.all_exist || waits_for_deletion(jobset, children);
+  const size_t room = none ? 0 : kCreatesAtOnce;
   MissingJobs missing(jobset, children, room, plan);
   for (size_t i = 0; i < jobset.spec.replicated_jobs.size(); ++i) {
     const auto& replicated = jobset.spec.replicated_jobs[i];

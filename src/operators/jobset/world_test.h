@@ -62,6 +62,10 @@ class job {
     job_.completions = n;
     return *this;
   }
+  job& labelled(int index) {
+    job_.place->index = index;
+    return *this;
+  }
   job& attempt(int n) {
     job_.place->restart_attempt = n;
     return *this;
