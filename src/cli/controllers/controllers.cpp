@@ -108,6 +108,7 @@ void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets, Informer<api::
     }
     return jobset::plan(observed, now);
   };
+  // Thousands of Jobs change for minutes on end: planning shall take half a percent of that time.
   auto& controller = manager.add_controller({.name = "jobset",
                                              .kind = &kinds::kJobSet,
                                              .plan = std::move(plan),
