@@ -273,7 +273,9 @@ bool bool_or(const Json* value, bool fallback) {
 }
 
 JsonObject& ensure_object(JsonObject& parent, std::string_view key) {
-  Json& value = parent[key];
+  // parent[key] makes room for one more first, also where the key is there: members would move.
+  Json* found = parent.if_contains(key);
+  Json& value = found != nullptr ? *found : parent[key];
   return value.is_object() ? value.get_object() : value.emplace_object();
 }
 

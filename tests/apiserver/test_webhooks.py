@@ -193,6 +193,21 @@ def test_what_a_review_says(cluster):
         "CreateOptions", "UpdateOptions", "DeleteOptions"]
 
 
+def test_a_webhook_sees_a_pods_priority(cluster):
+    cluster.configure("mutating", {"answer": lambda _: {"allowed": True}, "rules": [
+        {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}]})
+
+    def seen():
+        name = "p" + uuid.uuid4().hex[:5]
+        made = cluster.ask("POST", f"/api/v1/namespaces/{cluster.ns}/pods?dryRun=All", {
+            "metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+        assert made.code == 201, made.text
+        return [r["object"]["spec"] for _, r in cluster.hook.seen if r["name"] == name]
+    cluster.wait(seen)
+    [spec] = seen()
+    assert (spec["priority"], spec["preemptionPolicy"]) == (0, "PreemptLowerPriority")
+
+
 @pytest.mark.parametrize("operation, resources, scaled", [
     ("CONNECT", ["pods/exec", "deployments/scale"], "deployments"), ("*", ["*/*"], "*")])
 def test_what_is_not_asked_is_warned_of(operation, resources, scaled):

@@ -227,8 +227,11 @@ def _plain(kind, item):
     if kind == "jobsets":
         plain["spec"] = _plain_spec(plain["spec"])
         plain["status"] = _plain_status(item.get("status", {}))
-    if kind == "jobs" and not _restarts_alone(item):
-        _forget(plain, "jobset.sigs.k8s.io/job-restart-attempt")
+    if kind == "jobs":
+        if not _restarts_alone(item):
+            _forget(plain, "jobset.sigs.k8s.io/job-restart-attempt")
+        # The original's webhook sets it, when pods are made.
+        _forget(plain, "jobset.sigs.k8s.io/priority")
     return plain
 
 

@@ -371,6 +371,60 @@ def test_exclusive_placement(scene):
                "the stray follower is still there")
 
 
+def priorities(scene):
+    return {p["metadata"]["labels"].get("jobset.sigs.k8s.io/priority") for p in scene.pods()}
+
+
+@pytest.fixture
+def classes(scene):
+    """Priority classes `seven`, and `five` for pods that name none."""
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    names = {"seven": 7, "five": 5}
+    for name, value in names.items():
+        status, answer = scene.world.request("POST", path, {
+            "metadata": {"name": name}, "value": value, "globalDefault": name == "five"})
+        assert status == 201, answer
+    pod = {"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "c", "image": "none"}]}}
+    probe = f"{scene.world.path('pods', scene.namespace)}?dryRun=All"
+
+    def priority():
+        return scene.world.request("POST", probe, pod)[1].get("spec", {}).get("priority", 0)
+    scene.wait(lambda: priority() == 5, "admission does not know the default class")
+    yield
+    for name in names:
+        scene.world.request("DELETE", f"{path}/{name}")
+    scene.wait(lambda: priority() == 0, "admission still knows the default class")
+
+
+def test_pods_say_their_priority(scene):
+    scene.submit(replicated("w", "run"))
+    scene.wait(scene.pods, "no pod")
+    assert priorities(scene) == {"0"}
+
+
+def test_pods_say_the_priority_of_their_class(scene, classes):
+    named = replicated("named", "run")
+    named["template"]["spec"]["template"]["spec"]["priorityClassName"] = "seven"
+    scene.submit(named, replicated("other", "run"))
+    scene.wait(lambda: len(scene.pods()) == 2, "no pods")
+    assert priorities(scene) == {"7", "5"}
+
+
+@pytest.mark.only("real")  # where it is another process
+def test_pods_are_made_again_while_the_operator_is_down(scene):
+    job = replicated("w", "run")
+    job["template"]["spec"]["backoffLimit"] = 3
+    scene.submit(job)
+    [first] = scene.wait(scene.pods, "no pod")
+    scene.world.operator.stop(graceful=True)
+    try:
+        scene.world.delete("pods", scene.namespace, first["metadata"]["name"])
+        scene.wait(lambda: any(p["metadata"]["uid"] != first["metadata"]["uid"]
+                               for p in scene.pods()), "the pod is not made again")
+    finally:
+        scene.world.ours.run()
+
+
 # ---- Experiments
 
 def test_experiment(scene):

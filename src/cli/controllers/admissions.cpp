@@ -130,10 +130,12 @@ Json mutating_webhooks(const std::string& ns, const std::string& service) {
                        .resource = "pods",
                        .operations = {"CREATE"}},
                       ns, service);
-  // No other pod of the cluster waits for us.
+  // No other pod of the cluster waits for us, nor one of a JobSet that has nothing to be changed.
   pods.as_object()["objectSelector"] = JsonObject{
       {"matchExpressions",
        JsonArray{JsonObject{{"key", jobset::keys::kJobSetName}, {"operator", "Exists"}}}}};
+  pods.as_object()["matchConditions"] = JsonArray{JsonObject{
+      {"name", "is-to-be-changed"}, {"expression", jobset::needs_admission_expression()}}};
   return configuration("MutatingWebhookConfiguration", {webhook({.name = "mjobset.grapnel.dev",
                                                                  .path = kMutateJobSet,
                                                                  .group = "jobset.x-k8s.io",

@@ -293,10 +293,19 @@ void set_all_defaults(const ResourceType& type, Json& object) {
   if (type.custom) custom_defaults(*type.custom, object);
 }
 
+// What a new pod gets at admission: its priority and its account.
+Answer<> admit_pod(const Api& api, const ResourceType& type, std::string_view ns, Json& object) {
+  if (type.kind != "Pod" || !type.group.empty()) return {};
+  if (auto set = set_priority(api, object.as_object()); !set) return set;
+  // Where nothing runs pods, nothing makes accounts either.
+  return api.pods == nullptr ? Answer<>() : set_service_account(api, ns, object.as_object());
+}
+
 // What mutating webhooks make of a new object.
 Task<Answer<Json>> mutate_new(Api& api, Call& call, std::string ns, Json object) {
   if (!api.webhooks.may_concern(call, "CREATE")) co_return object;
   set_all_defaults(*call.type, object);
+  if (auto set = admit_pod(api, *call.type, ns, object); !set) co_return Refusal(set.error());
   Review review{.operation = "CREATE",
                 .ns = ns,
                 .name = std::string(meta_text(object, "name")),
@@ -328,13 +337,7 @@ Task<Answer<Written>> write_new(Api& api, Call& call, std::string ns, Json objec
     ensure_object(fields, "metadata")["name"] = generate_name(base, api.random);
   }
   complete_new(api, call, ns, object, applied);
-  if (type->kind == "Pod" && type->group.empty()) {
-    if (auto set = set_priority(api, fields); !set) co_return Refusal(set.error());
-    // Where nothing runs pods, nothing makes accounts either.
-    if (auto set = api.pods == nullptr ? Answer<>() : set_service_account(api, ns, fields); !set) {
-      co_return Refusal(set.error());
-    }
-  }
+  if (auto set = admit_pod(api, *type, ns, object); !set) co_return Refusal(set.error());
   if (type->warn != nullptr) type->warn(object, call.warnings);
   tidy_metadata(fields);
   FieldErrors errors;

@@ -76,6 +76,17 @@ JsonObject placement_annotations(const api::JobSet& jobset, const api::Replicate
   return annotations;
 }
 
+// The priority of most pods. Where it is another, or the pod is to be placed, admission sees to it.
+void label_priority(JsonObject& metadata, const Json* pod_spec) {
+  if (pod_spec != nullptr && find(*pod_spec, "priorityClassName") != nullptr) return;
+  const JsonObject& annotations = ensure_object(metadata, "annotations");
+  if (annotations.contains(keys::kExclusiveTopology) ||
+      annotations.contains(keys::kNodeSelectorStrategy)) {
+    return;
+  }
+  set_default(ensure_object(metadata, "labels"), keys::kPriority, "0");
+}
+
 }  // namespace
 
 bool restarts_jobs_alone(const api::JobSet& jobset) {
@@ -128,6 +139,7 @@ JsonObject JobBuilder::spec() const {
   merge_into(ensure_object(metadata, "labels"), labels_);
   merge_into(ensure_object(metadata, "annotations"), labels_);
   merge_into(ensure_object(metadata, "annotations"), placement_);
+  label_priority(metadata, at(replicated_.job_template, "spec", "template", "spec"));
 
   JsonObject& pod_spec = ensure_object(pod, "spec");
   set_default(pod_spec, "restartPolicy", "OnFailure");

@@ -58,7 +58,8 @@ TEST(JobBuilder, CarriesTheTemplateWholeAndAddsLabels) {
       "parallelism":4,"completions":4,"backoffLimit":0,"futureField":{{"x":[1]}},
       "completionMode":"Indexed","suspend":false,
       "template":{{
-        "metadata":{{"labels":{{"app":"a",{0}}},"annotations":{{{0}}}}},
+        "metadata":{{"labels":{{"app":"a","jobset.sigs.k8s.io/priority":"0",{0}}},
+                    "annotations":{{{0}}}}},
         "spec":{{"restartPolicy":"Never","hostNetwork":true,"subdomain":"train",
                 "containers":[{{"name":"main","image":"i"}}]}}}}}}}})",
                                          kLabels));
@@ -79,6 +80,34 @@ TEST(JobBuilder, SetsTheDefaultsThatJobsNeed) {
   EXPECT_EQ(text(job, "spec", "template", "spec", "restartPolicy"), "\"OnFailure\"");
   EXPECT_EQ(text(job, "spec", "template", "spec", "subdomain"), "\"train\"");
   EXPECT_EQ(text(job, "metadata", "labels", keys::kJobRestartAttempt), "(none)");
+}
+
+// What a pod's label says of its priority; the rest is for admission to find out.
+TEST(JobBuilder, LabelsPodsWithAPriorityThatIsKnown) {
+  struct Row {
+    std::string_view name;
+    std::string_view pod_template;
+    std::string_view expected;
+  };
+  for (
+      const Row& row : {
+          Row{"no class", R"({"spec":{}})", "\"0\""},
+          Row{"a class", R"({"spec":{"priorityClassName":"high"}})", "(none)"},
+          Row{"placed exclusively",
+              R"({"metadata":{"annotations":{"alpha.jobset.sigs.k8s.io/exclusive-topology":"rack"}}})",
+              "(none)"},
+          Row{"placed by the nodes' labels",
+              R"({"metadata":{"annotations":{"alpha.jobset.sigs.k8s.io/node-selector":"true"}}})",
+              "(none)"},
+          Row{"labelled by its author",
+              R"({"metadata":{"labels":{"jobset.sigs.k8s.io/priority":"7"}}})", "\"7\""},
+      }) {
+    const Json job = build(fmt::format(
+        R"({{"replicatedJobs":[{{"name":"w","replicas":1,"template":{{"spec":{{"template":{}}}}}}}]}})",
+        row.pod_template));
+    EXPECT_EQ(text(job, "spec", "template", "metadata", "labels", keys::kPriority), row.expected)
+        << row.name;
+  }
 }
 
 TEST(JobBuilder, HasNoSubdomainWithoutDnsHostnames) {

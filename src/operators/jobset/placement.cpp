@@ -1,5 +1,7 @@
 #include "operators/jobset/placement.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -164,6 +166,14 @@ Json admitted_pod(Json pod) {
         .push_back(JsonObject{{"name", kFollowerGate}});
   }
   return pod;
+}
+
+std::string needs_admission_expression() {
+  return fmt::format(
+      "has(object.metadata.annotations) && '{0}' in object.metadata.annotations || "
+      "!has(object.spec.priority) || !('{1}' in object.metadata.labels) || "
+      "object.metadata.labels['{1}'] != string(object.spec.priority)",
+      keys::kExclusiveTopology, keys::kPriority);
 }
 
 runtime::Plan place_followers(const std::vector<const api::Pod*>& pods, const FindNode& find_node,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "api/jobset.h"
@@ -23,6 +24,8 @@ using FindNode = std::function<const api::Node*(std::string_view name)>;
 
 // A pod as the admission webhook returns it; pods of no JobSet are left as they are.
 Json admitted_pod(Json pod);
+// Says in CEL of a JobSet's pod whether the webhook may change it.
+std::string needs_admission_expression();
 
 // Lets go of followers whose leader has a node, and deletes those that were placed in another
 // domain than it.
