@@ -135,7 +135,7 @@ InstallObject priority_level(int shares) {
   // One namespace may have as many requests waiting as we ever have under way.
   const JsonObject queuing{{"queues", 32}, {"handSize", 4}, {"queueLengthLimit", 96}};
   const JsonObject limited{{"nominalConcurrencyShares", shares},
-                           {"lendablePercent", 0},
+                           {"lendablePercent", 25},  // while we have no use for them
                            {"limitResponse", JsonObject{{"type", "Queue"}, {"queuing", queuing}}}};
   return object(kPriorityLevel, kName, "",
                 {{"spec", JsonObject{{"type", "Limited"}, {"limited", limited}}}});

@@ -112,7 +112,7 @@ struct InstallOptions {
   std::string ns = "grapnel-system";
   std::string image = "grapnel:latest";
   bool webhooks = true;
-  int concurrency_shares = 40;  // of the API server; 0: none of its own
+  int concurrency_shares = 100;  // of the API server; 0: none of its own
   std::string kubeconfig;
   std::string context;
 };
