@@ -78,7 +78,7 @@ Task<Controller::End> Controller::turn(const kube::Key& key) {
   }
   if (counts_too_often(key, **plan)) co_return End::kWaiting;
   const auto look_again = (*plan)->look_again;
-  const bool is_paced = options_.between_counts > Duration::zero();
+  const bool is_paced = (*plan)->between_counts > Duration::zero();
   if (is_paced && (*plan)->status) told_[key] = clock_.instant();
   const Outcome outcome = co_await applier_.apply(std::move(**plan));
   look_for(key, outcome.traces);
@@ -126,7 +126,7 @@ bool Controller::counts_too_often(const kube::Key& key, const Plan& plan) {
   if (!plan.status || !comes_alone) return false;
   const auto last = told_.find(key);
   if (last == told_.end()) return false;
-  const Duration left = last->second + options_.between_counts - clock_.instant();
+  const Duration left = last->second + plan.between_counts - clock_.instant();
   if (left <= Duration::zero()) return false;
   queue_.add_after(lane_, key, left);
   return true;

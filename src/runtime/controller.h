@@ -42,9 +42,6 @@ struct ControllerOptions {
   // After a plan its key rests for so many times as long as planning took.
   int rest_factor = 50;
   Duration longest_rest = seconds(1);
-  // The least time from one status to the next that comes alone, without a write or an event: of
-  // an object whose children are counted, and change many times a second.
-  Duration between_counts{};
 };
 
 class ControllerObserver {

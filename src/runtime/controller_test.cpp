@@ -59,8 +59,7 @@ struct ControllerTest : testing::Test {
              loop.clock.advance(takes);
              if (breaks) throw std::runtime_error("out of range");
              return gone ? std::nullopt : std::optional(next);
-           },
-       .between_counts = milliseconds(200)},
+           }},
       queue,
       applier,
       loop.clock};
@@ -121,6 +120,7 @@ TEST_F(ControllerTest, WhatOnlyCountsIsWrittenAFewTimesASecond) {
   const auto count = [&](int ready) {
     next = {};
     next.set_status(owner, JsonObject(), JsonObject{{"ready", ready}});
+    next.between_counts = milliseconds(200);
     controller.enqueue(key);
     EXPECT_TRUE(turn());
     cache.advance(100);

@@ -55,7 +55,10 @@ void Plan::add(Plan other) {
   for (size_t i = 0; i < other.stages.size(); ++i) {
     std::ranges::move(other.stages[i], std::back_inserter(stages[i]));
   }
-  if (other.status) status = std::move(other.status);
+  if (other.status) {
+    status = std::move(other.status);
+    between_counts = other.between_counts;
+  }
   std::ranges::move(other.events, std::back_inserter(events));
   std::ranges::move(other.counts, std::back_inserter(counts));
   if (other.look_again) look_again_in(*other.look_again);

@@ -99,6 +99,9 @@ struct Count {
 struct Plan {
   std::vector<std::vector<Write>> stages;
   std::optional<Patch> status;
+  // The least time since the last status for this one to be written, unless a write or an event
+  // comes with it: of an object whose children are counted, and change many times a second.
+  Duration between_counts{};
   std::vector<Event> events;
   std::vector<Count> counts;
   std::optional<Duration> look_again;  // even if nothing changes until then

@@ -143,11 +143,9 @@ class JobSetSubject final : public Subject {
     auto& controller = manager.add_controller(
         {.name = "jobset",
          .kind = &kinds::kJobSet,
-         .plan =
-             [caches](const kube::Key& key, Time now, const runtime::Refusal* refused) {
-               return plan_for(*caches, key, now, refused);
-             },
-         .between_counts = milliseconds(200)});
+         .plan = [caches](const kube::Key& key, Time now, const runtime::Refusal* refused) {
+           return plan_for(*caches, key, now, refused);
+         }});
     manager.watch(jobsets, controller);
     manager.watch_owned(jobs, controller);
     manager.watch_owned(services, controller);

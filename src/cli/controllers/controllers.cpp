@@ -109,11 +109,8 @@ void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets, Informer<api::
     return jobset::plan(observed, now);
   };
   // Thousands of Jobs change for minutes on end: planning shall take half a percent of that time.
-  auto& controller = manager.add_controller({.name = "jobset",
-                                             .kind = &kinds::kJobSet,
-                                             .plan = std::move(plan),
-                                             .rest_factor = 200,
-                                             .between_counts = milliseconds(200)});
+  auto& controller = manager.add_controller(
+      {.name = "jobset", .kind = &kinds::kJobSet, .plan = std::move(plan), .rest_factor = 200});
   manager.watch(jobsets, controller);
   manager.watch_owned(jobs, controller);
   manager.watch_owned(services, controller);

@@ -269,6 +269,15 @@ TEST(JobSetPlan, WritesItsStatusOnlyOverTheVersionItSaw) {
   EXPECT_EQ(world.plan().status->if_version, 7U);
 }
 
+TEST(JobSetPlan, CountsThousandsOfJobsLessOften) {
+  const auto pause = [](int replicas) {
+    return World{.jobset = make_jobset(spec(replicated("w", replicas)))}.plan().between_counts;
+  };
+  EXPECT_EQ(pause(1), milliseconds(200));
+  EXPECT_EQ(pause(1999), milliseconds(200));
+  EXPECT_EQ(pause(5000), seconds(1));
+}
+
 TEST(JobSetPlan, CountsTheJobsOfEachReplicatedJob) {
   World world{.jobset = make_jobset(spec(replicated("a", 4) + "," + replicated("b", 1)))};
   world.jobs = {job("a", 0).ready().get(), job("a", 1).pods(2).running().get(),

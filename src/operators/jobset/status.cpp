@@ -16,6 +16,18 @@ bool is_ready(const api::Job& job) {
   return job.succeeded + job.ready >= pods;
 }
 
+int64_t jobs_asked_of(const api::JobSet& jobset) {
+  int64_t asked = 0;
+  for (const auto& replicated : jobset.spec.replicated_jobs) asked += replicated.replicas;
+  return asked;
+}
+
+// Five times a second; for thousands of Jobs, which take minutes, as much less often. So what is
+// written of a JobSet grows with its Jobs, and not with their number times the time they take.
+Duration between_counts_of(const api::JobSet& jobset) {
+  return milliseconds(200) * std::max<int64_t>(1, jobs_asked_of(jobset) / 1000);
+}
+
 std::string_view opposite_of(std::string_view type) {
   if (type == conditions::kStartupInProgress) return conditions::kStartupCompleted;
   if (type == conditions::kStartupCompleted) return conditions::kStartupInProgress;
@@ -73,11 +85,9 @@ api::ReplicatedJobStatus& StatusDraft::of(std::string_view replicated_job) {
 }
 
 bool StatusDraft::all_jobs_ready() const {
-  int64_t asked = 0;
   int64_t ready = 0;
-  for (const auto& replicated : jobset_.spec.replicated_jobs) asked += replicated.replicas;
   for (const auto& status : status_.replicated_jobs) ready += status.ready + status.succeeded;
-  return asked == ready;
+  return jobs_asked_of(jobset_) == ready;
 }
 
 void StatusDraft::complete() {
@@ -132,6 +142,7 @@ void StatusDraft::write_to(runtime::Plan& plan) && {
   plan.set_status(ref_to(jobset_), encode_status(jobset_.status), encode_status(status_));
   // Counters of restarts are read, raised and written: never over a newer version.
   if (plan.status) plan.status->if_version = jobset_.meta.resource_version;
+  plan.between_counts = between_counts_of(jobset_);
   plan.add(std::move(notices_));
 }
 
