@@ -57,7 +57,8 @@ def submit(cluster, body):
 
 
 def bare(cluster, size, connections=64):
-    """Seconds in which a program that does nothing else creates as many Jobs: such as ours would."""
+    """Yields (phase, seconds) of as many Jobs, such as ours would make, behind the same Service: made
+    by a program that does nothing else, and left to themselves."""
     with Ours(cluster):
         submit(cluster, jobset("bare", 1))
         path = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
@@ -92,7 +93,10 @@ def bare(cluster, size, connections=64):
         thread.start()
     for thread in threads:
         thread.join()
-    return time.monotonic() - began
+    yield "create", time.monotonic() - began
+    unfinished = f"{path}?fieldSelector=status.successful%3D0&limit=1"
+    wait(lambda: not cluster.request("GET", unfinished, timeout=60)[1]["items"], pause=2)
+    yield "complete", time.monotonic() - began
 
 
 def run(cluster, meter, size, groups):
@@ -102,22 +106,25 @@ def run(cluster, meter, size, groups):
     time.sleep(3)
     yield "idle", meter.stop()
 
+    def until(condition, pause=0.25):
+        wait(lambda: meter.check() and condition(), pause)
+
     def creation(count):
-        wait(lambda: meter.requests() >= size, pause=0.1)
-        wait(lambda: len(meter.created("jobs")) >= count, pause=0.1)
+        until(lambda: meter.requests() >= size, pause=0.1)
+        until(lambda: len(meter.created("jobs")) >= count, pause=0.1)
         numbers = meter.stop(at=meter.created("jobs")[count - 1])
         return numbers | {"jobs_per_s": size / numbers["wall_s"]}
 
     meter.start()
     submit(cluster, jobset("train", size, groups))
     yield "create", creation(size)
-    wait(lambda: status_of(cluster, "train").get("terminalState") == "Completed")
+    until(lambda: status_of(cluster, "train").get("terminalState") == "Completed")
     yield "complete", meter.stop()
 
     # One Job fails, and all are made again.
     submit(cluster, jobset("again", size, groups, held=True))
-    wait(lambda: len(meter.created("jobs")) >= 2 * size)
-    wait(lambda: active_jobs(cluster, "again") == size)
+    until(lambda: len(meter.created("jobs")) >= 2 * size)
+    until(lambda: active_jobs(cluster, "again") == size)
     meter.start()
     fail_one_job(cluster, "again-w-0")
     yield "restart", creation(3 * size)

@@ -90,6 +90,7 @@ class Meter:
 
     def __init__(self, controller, others, audit_log):
         """`others`: the processes that have work from it, such as the API server."""
+        self._process = controller.process
         self.pid = controller.process.pid
         self._others = list(others)
         self._log = AuditLog(audit_log)
@@ -110,6 +111,12 @@ class Meter:
         return {"wall_s": wall, "cpu_s": cpu, "others_cpu_s": others,
                 "peak_rss_mb": peak_rss_mb(self.pid),
                 "requests": self._log.requests - self._requests}
+
+    def check(self):
+        """True while the controller runs: nobody waits for one that has ended."""
+        if self._process.has_ended:
+            raise self._process.failure("ended while it was measured")
+        return True
 
     def _count_others(self):
         return sum(map(cpu_seconds, self._others))
