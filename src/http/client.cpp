@@ -78,11 +78,6 @@ Task<Result<StreamResponse>> open_stream(std::shared_ptr<CurlLoop> loop,
                            .body = std::make_unique<CurlBodyStream>(transfer, silence)};
 }
 
-// One alone has a connection of its own; who comes while it is under way shares. With more of their
-// own the first few of a burst would be served long before the rest: a server at work on their
-// consequences has less time for it.
-constexpr size_t kAlone = 1;
-
 Task<Result<Response>> exchange_by_either(std::shared_ptr<CurlLoop> pool,
                                           std::shared_ptr<Http2Pool> shared,
                                           std::shared_ptr<const ClientOptions> options,
@@ -100,7 +95,10 @@ class CurlTransport final : public Transport {
         shared_(std::make_shared<Http2Pool>(executor, options_)) {}
 
   Task<Result<Response>> send(const Request& request) override {
-    if (pool_->active() < kAlone) return exchange(pool_, options_, request);
+    // Who comes while another is under way shares. With connections of their own the first few of a
+    // burst would be served long before the rest: a server at work on their consequences has less
+    // time for it.
+    if (pool_->active() == 0) return exchange(pool_, options_, request);
     return exchange_by_either(pool_, shared_, options_, request);
   }
   Task<Result<StreamResponse>> open(const Request& request) override {
