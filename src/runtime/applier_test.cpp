@@ -92,10 +92,12 @@ TEST_F(ApplierTest, StagesComeOneAfterTheOtherThenStatusThenEvents) {
   const auto outcome = apply(plan);
   EXPECT_TRUE(outcome.ok());
   ASSERT_EQ(server->asked.size(), 3U);
+  EXPECT_THAT(server->asked[0], HasSubstr("fieldValidation=Ignore"));
   EXPECT_THAT(server->asked[0], HasSubstr(R"("name":"a")"));
   EXPECT_THAT(server->asked[1], HasSubstr(R"("name":"b")"));
   EXPECT_EQ(server->asked[2],
-            "PATCH /api/v1/namespaces/ns/configmaps/owner/status?fieldManager=grapnel "
+            "PATCH /api/v1/namespaces/ns/configmaps/owner/status"
+            "?fieldManager=grapnel&fieldValidation=Ignore "
             R"({"status":{"ready":1},"metadata":{"uid":"u1"}})");
   EXPECT_THAT(traces(outcome), ElementsAre("ns/a@5", "ns/b@6", "ns/owner@7"));
   EXPECT_THAT(told, ElementsAre("Created", "made_total"));

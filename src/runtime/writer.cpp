@@ -12,6 +12,12 @@ kube::Where where_of(const ObjectRef& target, std::string subresource = "") {
       .ns = target.key.ns.str(), .name = target.key.name, .subresource = std::move(subresource)};
 }
 
+// Nobody here reads what the server would say of unknown fields, and to look for them takes
+// kube-apiserver a twelfth of the time of a create. Of the answer only the version is needed.
+kube::WriteOptions plainly() {
+  return {.field_validation = "Ignore", .metadata_only = true};
+}
+
 kube::Uid uid_of(const Json& object) {
   return kube::Uid(string_or(at(object, "metadata", "uid")));
 }
@@ -95,7 +101,7 @@ Task<WriteResult> write(kube::Client& client, const Create& create) {
     co_return failure(Reason::kUsage, target_of(create), "is to be created without a name");
   }
   // A line of its own: what it is made from is gone while we wait, with hundreds of others.
-  auto asking = client.create(*create.kind, create.object.make(), {.metadata_only = true});
+  auto asking = client.create(*create.kind, create.object.make(), plainly());
   auto answer = co_await std::move(asking);
   if (!answer && (answer.error().is(Reason::kAlreadyExists) || answer.error().ambiguous)) {
     co_return co_await look_after_create(client, create, std::move(answer.error()));
@@ -211,7 +217,7 @@ Task<WriteResult> write(kube::Client& client, const Patch& patch) {
     co_return failure(Reason::kUsage, patch.target, "is to be patched without a uid or a body");
   }
   auto answer = co_await client.patch(*patch.target.kind, where_of(patch.target, patch.subresource),
-                                      type_of(patch.type), guarded(patch), {.metadata_only = true});
+                                      type_of(patch.type), guarded(patch), plainly());
   co_return co_await finish_patch(client, patch.target, std::move(answer), json);
 }
 
