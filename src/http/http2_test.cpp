@@ -268,7 +268,7 @@ TEST_F(Http2Test, ManyShareFewConnections) {
     EXPECT_EQ((*answers[i])->body, std::to_string(i));
   }
   EXPECT_GT(seen.most_at_once, 50U);
-  EXPECT_EQ(seen.connections, 3U);
+  EXPECT_EQ(seen.connections, 9U);
 }
 
 TEST_F(Http2Test, LongBodiesGoBothWays) {
