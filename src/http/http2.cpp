@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kConnections = 16;
 // Requests on one connection, from which on another one pays. A server such as kube-apiserver reads
 // the frames of a connection one by one, and between two of them its other work has its turn: with
-// all of a burst on four connections the last requests waited half a second to be read.
+// all of a burst on four connections some were received half a second late.
 constexpr size_t kBusy = 24;
 constexpr Duration kConnectTimeout = seconds(5);
 constexpr Duration kPause = seconds(10);  // after a connection failed
