@@ -96,6 +96,7 @@ class Informer final : public InformerBase {
   }
 
   Cache<T>& cache() { return cache_; }
+  const Cache<T>& cache() const { return cache_; }
   CacheBase& base_cache() override { return cache_; }
 
  private:

@@ -42,6 +42,17 @@ struct ManagerOptions {
   std::optional<EventOptions> events = std::nullopt;  // none: events are not recorded
 };
 
+// Numbers that are read off the caches whenever somebody asks for metrics.
+struct CacheGauge {
+  struct Sample {
+    MetricLabels labels;
+    double value = 0;
+  };
+  std::string name;
+  std::string help;
+  std::function<std::vector<Sample>()> read;
+};
+
 class Manager {
  public:
   Manager(Executor executor, kube::Client& client, Clock& clock, Random& random,
@@ -59,6 +70,7 @@ class Manager {
     return added;
   }
   Controller& add_controller(ControllerOptions options);
+  void add_gauge(CacheGauge gauge) { gauges_.push_back(std::move(gauge)); }
 
   // Keys of the objects themselves.
   template <class T>
@@ -107,6 +119,7 @@ class Manager {
   EventRecorder* events() { return events_.get(); }
   const std::vector<std::unique_ptr<InformerBase>>& informers() const { return informers_; }
   const std::vector<std::unique_ptr<Controller>>& controllers() const { return controllers_; }
+  const std::vector<CacheGauge>& gauges() const { return gauges_; }
 
  private:
   // What the first list brings is no news: changes go before it.
@@ -135,6 +148,7 @@ class Manager {
   Applier applier_;
   std::vector<std::unique_ptr<InformerBase>> informers_;
   std::vector<std::unique_ptr<Controller>> controllers_;  // by lane
+  std::vector<CacheGauge> gauges_;
   Signal changed_;  // a kind synced, stop() was called, the lease was won or lost
   Signal ready_;    // the queue has something, or a worker has ended
   bool poked_ = false;

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cmath>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -37,6 +38,7 @@ const Histogram::BucketBoundaries kQueueSeconds = {1e-8, 1e-7, 1e-6, 1e-5, 1e-4,
                                                    1e-2, 1e-1, 1,    10,   100,  1000};
 const Histogram::BucketBoundaries kRequestSeconds = {0.005, 0.025, 0.1, 0.25, 0.5, 1,
                                                      2,     4,     8,   15,   30,  60};
+constexpr size_t kMostCounted = 10'000;
 constexpr std::array kResults = {"success", "error", "requeue", "requeue_after"};
 
 double seconds_of(Duration length) {
@@ -76,6 +78,19 @@ struct Lane {
   Gauge* longest = nullptr;
   Counter* retries = nullptr;
 };
+
+prometheus::MetricFamily family_of(const CacheGauge& gauge) {
+  prometheus::MetricFamily family{gauge.name, gauge.help, prometheus::MetricType::Gauge, {}};
+  for (auto& sample : gauge.read()) {
+    prometheus::ClientMetric metric;
+    for (auto& [name, value] : sample.labels) {
+      metric.label.push_back({std::move(name), std::move(value)});
+    }
+    metric.gauge.value = sample.value;
+    family.metric.push_back(std::move(metric));
+  }
+  return family;
+}
 
 struct ProcessNumbers {
   double resident = 0;
@@ -120,6 +135,12 @@ struct Metrics::Impl {
   Family<Histogram>& histogram(const std::string& name, const std::string& help) {
     return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
   }
+  void remember(Family<Counter>& family, Counter& counter) {
+    counted.emplace_back(&family, &counter);
+    if (counted.size() <= kMostCounted) return;
+    counted.front().first->Remove(counted.front().second);
+    counted.pop_front();
+  }
   // A counter of the system's, which is set and not counted up by us.
   void set_total(Counter& counter, double value) {
     if (value > counter.Value()) counter.Increment(value - counter.Value());
@@ -130,6 +151,7 @@ struct Metrics::Impl {
   Manager* manager = nullptr;
   std::vector<Lane> lanes;
   std::map<std::string, size_t> lane_of;
+  std::deque<std::pair<Family<Counter>*, Counter*>> counted;  // by planners, oldest first
 
   Family<Counter>& requests = counter("rest_client_requests_total",
                                       "Number of HTTP requests, by status code, method, and host.");
@@ -266,9 +288,12 @@ void Metrics::planned(const std::string& controller, End end, Duration took) {
 
 void Metrics::count(const Count& count) {
   try {
-    impl_->counter(count.metric, "Counted by a planner.")
-        .Add(Labels(count.labels.begin(), count.labels.end()))
-        .Increment();
+    auto& family = impl_->counter(count.metric, "Counted by a planner.");
+    const Labels labels(count.labels.begin(), count.labels.end());
+    const bool is_new = !family.Has(labels);
+    Counter& counter = family.Add(labels);
+    counter.Increment();
+    if (is_new) impl_->remember(family, counter);
   } catch (const std::exception& e) {  // a name that Prometheus does not allow
     log_error("cannot count", {{"metric", count.metric}, {"why", e.what()}});
   }
@@ -310,7 +335,11 @@ void Metrics::refresh() {
 
 std::string Metrics::text() {
   refresh();
-  return prometheus::TextSerializer().Serialize(impl_->registry.Collect());
+  auto families = impl_->registry.Collect();
+  if (impl_->manager != nullptr && impl_->manager->working()) {
+    for (const auto& gauge : impl_->manager->gauges()) families.push_back(family_of(gauge));
+  }
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace grapnel::runtime

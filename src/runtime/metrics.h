@@ -24,6 +24,8 @@ class Metrics final : public QueueObserver, public ControllerObserver {
 
   // Follows what the manager does from now on; it must outlive the last text().
   void follow(Manager& manager);
+  // Of those that planners count, a series for each object, the newest ten thousand are kept:
+  // objects come and go for months.
   void count(const Count& count);
   // For kube::ClientOptions::observe.
   void observe_request(std::string_view method, int code, Duration took);

@@ -91,5 +91,39 @@ TEST_F(MetricsTest, CountsRequestsAndWhatPlannersCount) {
   EXPECT_THAT(text, Not(HasSubstr("not a name")));
 }
 
+TEST_F(MetricsTest, KeepsTheNewestOfWhatPlannersCount) {
+  const auto count = [&](int number) {
+    metrics.count({"jobset_failed_total", {{"jobset_name", std::to_string(number)}}});
+  };
+  for (int i = 0; i < 10'002; ++i) count(i);
+  count(2);  // it is there already, and takes nobody's place
+  const auto text = metrics.text();
+  EXPECT_THAT(text, Not(HasSubstr(R"({jobset_name="1"})")));
+  EXPECT_THAT(text, HasSubstr(R"(jobset_failed_total{jobset_name="2"} 2)"));
+  EXPECT_THAT(text, HasSubstr(R"(jobset_failed_total{jobset_name="10001"} 1)"));
+}
+
+TEST_F(MetricsTest, GaugesAreReadWhenAskedForWhileTheManagerWorks) {
+  Manager alone(loop.executor(), client, loop.clock, random, {});
+  double ended = 1;
+  alone.add_gauge({.name = "jobset_terminal_state", .help = "Ended.", .read = [&ended] {
+                     return std::vector<CacheGauge::Sample>{
+                         {.labels = {{"jobset_name", "a"}, {"namespace", "ml"}}, .value = ended}};
+                   }});
+  Metrics of_it;
+  of_it.follow(alone);
+  EXPECT_THAT(of_it.text(), Not(HasSubstr("terminal_state"))) << "what stands by would count twice";
+  const auto running =
+      spawn(loop.executor(), [](Manager& m) -> Task<> { (void)co_await m.run(); }(alone));
+  ASSERT_TRUE(loop.run_until([&] { return alone.working(); }, seconds(5)));
+  EXPECT_THAT(of_it.text(),
+              HasSubstr("# TYPE jobset_terminal_state gauge\n"
+                        R"(jobset_terminal_state{jobset_name="a",namespace="ml"} 1)"));
+  ended = 0;
+  EXPECT_THAT(of_it.text(), HasSubstr(R"(jobset_name="a",namespace="ml"} 0)"));
+  alone.stop();
+  ASSERT_TRUE(loop.run_until([&] { return running.done(); }, seconds(5)));
+}
+
 }  // namespace
 }  // namespace grapnel::runtime

@@ -90,10 +90,13 @@ struct Event {
   std::string message;
 };
 
+// Of a metric's series.
+using MetricLabels = std::vector<std::pair<std::string, std::string>>;
+
 // Adds one to a counter, once the status of this Plan is written.
 struct Count {
   std::string metric;  // jobset_completed_total
-  std::vector<std::pair<std::string, std::string>> labels;
+  MetricLabels labels;
 };
 
 struct Plan {

@@ -175,6 +175,9 @@ def test_metrics_under_the_names_that_dashboards_know(control_plane, namespace, 
                    'controller_runtime_reconcile_total{controller="experiment",result="success"}',
                    'controller_runtime_reconcile_errors_total{controller="jobset"}',
                    'controller_runtime_reconcile_time_seconds_count{controller="jobset"}',
+                   f'jobset_completed_total{{jobset_name="measured",namespace="{namespace}"}} 1',
+                   f'jobset_terminal_state{{jobset_name="measured",namespace="{namespace}",'
+                   'terminal_state="Completed"} 1',
                    'leader_election_master_status{name="grapnel"} 1'):
         assert series in text, text
     host = control_plane.url.removeprefix("https://")

@@ -12,6 +12,7 @@
 #include "operators/jobset/gang.h"
 #include "operators/jobset/names.h"
 #include "operators/jobset/plan.h"
+#include "operators/jobset/status.h"
 
 namespace grapnel::cli {
 namespace {
@@ -64,6 +65,18 @@ std::vector<Permission> experiment_writes() {
           {kinds::kExperiment, "status", {"patch"}},
           {kinds::kExperiment, "finalizers", {"update"}},
           {kinds::kJobSet, "", {"create", "patch"}}};
+}
+
+// One for each JobSet that has ended, until it is deleted.
+std::vector<runtime::CacheGauge::Sample> terminal_states(const Informer<api::JobSet>& jobsets) {
+  std::vector<runtime::CacheGauge::Sample> ended;
+  for (const auto& jobset : jobsets.cache().all()) {
+    if (jobset->status.terminal_state.empty()) continue;
+    auto labels = jobset::metric_labels(*jobset);
+    labels.emplace_back("terminal_state", jobset->status.terminal_state);
+    ended.push_back({.labels = std::move(labels), .value = 1});
+  }
+  return ended;
 }
 
 void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets, Informer<api::Job>& jobs,
@@ -126,6 +139,9 @@ void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets, Informer<api::
   });
   manager.watch_mapped<api::Node>(nodes, controller,
                                   [](const api::Node&) { return std::vector<kube::Key>(); });
+  manager.add_gauge({.name = "jobset_terminal_state",
+                     .help = "JobSets that have ended and still exist, by how they ended.",
+                     .read = [&jobsets] { return terminal_states(jobsets); }});
 }
 
 // What Jobs said of pods they could not create, by the Job's uid: a quota appears nowhere else.

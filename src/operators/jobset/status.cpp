@@ -42,6 +42,10 @@ bool is_finished(const api::JobSet& jobset) {
          api::is_condition_true(all, conditions::kFailed);
 }
 
+runtime::MetricLabels metric_labels(const api::JobSet& jobset) {
+  return {{"jobset_name", jobset.meta.name()}, {"namespace", std::string(jobset.meta.ns())}};
+}
+
 StatusDraft::StatusDraft(const api::JobSet& jobset, Time now)
     : jobset_(jobset), now_(now), status_(jobset.status) {}
 
@@ -176,9 +180,7 @@ void StatusDraft::emit(EventType type, std::string reason, std::string message) 
 }
 
 void StatusDraft::add_to(std::string_view metric) {
-  notices_.counts.push_back({.metric = std::string(metric),
-                             .labels = {{"jobset_name", jobset_.meta.name()},
-                                        {"namespace", std::string(jobset_.meta.ns())}}});
+  notices_.counts.push_back({.metric = std::string(metric), .labels = metric_labels(jobset_)});
 }
 
 }  // namespace grapnel::jobset

@@ -23,6 +23,9 @@ inline constexpr std::string_view kStartupCompleted = "StartupPolicyCompleted";
 // Completed or Failed.
 bool is_finished(const api::JobSet& jobset);
 
+// Of its series in all metrics.
+runtime::MetricLabels metric_labels(const api::JobSet& jobset);
+
 class StatusDraft {
  public:
   StatusDraft(const api::JobSet& jobset, Time now);
