@@ -55,8 +55,8 @@ bool Job::operator==(const Job& other) const {
                     j.succeeded, j.failed, j.terminating, j.start_time, j.completion_time,
                     j.conditions);
   };
-  return scalars(*this) == scalars(other) && equal(tolerations, other.tolerations) &&
-         equal(scheduling_gates, other.scheduling_gates);
+  return scalars(*this) == scalars(other) && equal(node_selector, other.node_selector) &&
+         equal(tolerations, other.tolerations) && equal(scheduling_gates, other.scheduling_gates);
 }
 
 Result<Job> decode_job(JsonView object, const kube::MetaOptions& kept) {
@@ -80,6 +80,7 @@ Result<Job> decode_job(JsonView object, const kube::MetaOptions& kept) {
               [&](JsonView condition) { job.conditions.push_back(decode_condition(condition)); });
   if (job.suspended) {
     const auto pod_spec = view_at(view_at(spec, "template"), "spec");
+    job.node_selector = copy_at(pod_spec, "nodeSelector");
     job.tolerations = copy_at(pod_spec, "tolerations");
     job.scheduling_gates = copy_at(pod_spec, "schedulingGates");
   }

@@ -44,7 +44,8 @@ struct Job {
   std::optional<Time> start_time;
   std::optional<Time> completion_time;
   std::vector<JobCondition> conditions;
-  // Of the pod template, while suspended: what resuming must add to, not replace.
+  // Of the pod template, while suspended: where its pods may run is changed before it is resumed.
+  Json node_selector;
   Json tolerations;
   Json scheduling_gates;
 

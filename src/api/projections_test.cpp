@@ -18,7 +18,7 @@ constexpr std::string_view kJob = R"({"metadata":{"name":"j","namespace":"n","la
     "jobset.sigs.k8s.io/replicatedjob-name":"w","jobset.sigs.k8s.io/job-index":"3",
     "jobset.sigs.k8s.io/restart-attempt":"2","jobset.sigs.k8s.io/job-restart-attempt":"1"}},
   "spec":{"suspend":true,"parallelism":4,"completions":5,"template":{"spec":{
-    "tolerations":[{"key":"t"}],"schedulingGates":[{"name":"g"}]}}},
+    "nodeSelector":{"n":"1"},"tolerations":[{"key":"t"}],"schedulingGates":[{"name":"g"}]}}},
   "status":{"active":1,"ready":2,"succeeded":3,"failed":4,"terminating":5,
     "startTime":"2026-01-01T00:00:00Z","conditions":[
       {"type":"Failed","status":"True","reason":"BackoffLimitExceeded","message":"m",
@@ -42,6 +42,7 @@ TEST(Job, IsReadFromTheWhole) {
   EXPECT_EQ(job->true_condition("Failed")->reason, Interned("BackoffLimitExceeded"));
   EXPECT_EQ(job->true_condition("Failed")->message, "m");
   EXPECT_EQ(job->true_condition("Suspended"), nullptr);
+  EXPECT_EQ(to_text(job->node_selector), R"({"n":"1"})");
   EXPECT_EQ(to_text(job->tolerations), R"([{"key":"t"}])");
   EXPECT_EQ(to_text(job->scheduling_gates), R"([{"name":"g"}])");
   EXPECT_EQ(*job, *decode_job(json(kJob)));

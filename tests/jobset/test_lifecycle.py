@@ -233,6 +233,28 @@ def test_suspended_while_it_runs(scene):
     assert all(p["metadata"]["annotations"]["note"] == "second" for p in scene.pods())
 
 
+def test_let_go_again_on_other_nodes(scene):
+    """As Kueue does: it takes back what it wrote, and the next time chooses another flavour."""
+    def let_go(**where):
+        job = scene.jobset()["spec"]["replicatedJobs"][0]
+        job["template"]["spec"]["template"]["spec"] |= where
+        scene.change({"replicatedJobs": [job], "suspend": False})
+        [pod] = scene.wait(scene.pods, "no pod")
+        keys = {t["key"] for t in pod["spec"].get("tolerations", [])}
+        return pod["spec"]["nodeSelector"], keys, pod["spec"].get("schedulingGates", [])
+    scene.submit(replicated("w", "run"), suspend=True)
+    spot = {"key": "spot", "operator": "Exists"}
+    first = let_go(nodeSelector={"flavour": "spot"}, tolerations=[spot], schedulingGates=[{"name": "q.io/q"}])
+    assert first[0] == {"flavour": "spot"} and "spot" in first[1] and first[2] == [{"name": "q.io/q"}]
+    job = scene.jobset()["spec"]["replicatedJobs"][0]
+    for member in ("nodeSelector", "tolerations", "schedulingGates"):
+        del job["template"]["spec"]["template"]["spec"][member]
+    scene.change({"replicatedJobs": [job], "suspend": True})
+    scene.wait(lambda: scene.list("pods") == [], "pods are still there")
+    again = let_go(nodeSelector={"pool": "reserved"})
+    assert again[0] == {"pool": "reserved"} and "spot" not in again[1] and again[2] == []
+
+
 # ---- order
 
 def test_startup_in_order(scene):

@@ -1,5 +1,7 @@
 #include "operators/jobset/job_builder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "operators/jobset/children.h"
@@ -167,12 +169,25 @@ Json JobBuilder::build(int32_t index) const {
     merge_into((*carrier)["labels"].as_object(), labels);
     merge_into((*carrier)["annotations"].as_object(), labels);
   }
-  if (selects_nodes_by_job_) {
-    // A '/' is not allowed in a label's value.
-    ensure_object(pod["spec"].as_object(), "nodeSelector")[keys::kNamespacedJob] =
-        std::string(jobset_.meta.ns()) + "_" + name;
-  }
+  select_nodes(pod["spec"].as_object(), name);
   return job;
+}
+
+JsonObject JobBuilder::scheduling(int32_t index) const {
+  JsonObject scheduling;
+  const Json& pod_spec = *at(shared_.at("spec"), "template", "spec");
+  for (const auto key : {"nodeSelector", "tolerations", "schedulingGates"}) {
+    if (const Json* value = find(pod_spec, key)) scheduling[key] = *value;
+  }
+  select_nodes(scheduling, job_name(jobset_.meta.name(), replicated_.name, index));
+  return scheduling;
+}
+
+void JobBuilder::select_nodes(JsonObject& pod_spec, std::string_view job_name) const {
+  if (!selects_nodes_by_job_) return;
+  // A '/' is not allowed in a label's value.
+  ensure_object(pod_spec, "nodeSelector")[keys::kNamespacedJob] =
+      fmt::format("{}_{}", jobset_.meta.ns(), job_name);
 }
 
 JsonObject JobBuilder::labels_of(int32_t index, std::string_view job_name) const {

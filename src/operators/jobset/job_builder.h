@@ -18,11 +18,15 @@ class JobBuilder {
  public:
   JobBuilder(const api::JobSet& jobset, const api::ReplicatedJob& replicated);
   Json build(int32_t index) const;
+  // Of the pods of that Job: nodeSelector, tolerations and schedulingGates, those that there are.
+  JsonObject scheduling(int32_t index) const;
+  const api::ReplicatedJob& replicated() const { return replicated_; }
 
  private:
   JsonObject metadata() const;
   JsonObject spec() const;
   JsonObject labels_of(int32_t index, std::string_view job_name) const;
+  void select_nodes(JsonObject& pod_spec, std::string_view job_name) const;
 
   const api::JobSet& jobset_;
   const api::ReplicatedJob& replicated_;

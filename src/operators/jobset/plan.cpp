@@ -137,9 +137,12 @@ void resume(const Observed& o, const Children& children, StatusDraft& status, Pl
   for (const auto& replicated : o.jobset.spec.replicated_jobs) {
     if (!dependencies_reached(o.jobset, replicated, status)) continue;
     if (starts_in_order(o.jobset) && has_started(replicated, status)) continue;
-    for (const api::Job* job : suspended[replicated.name]) {
-      if (job->start_time) before.add(forget_start(*job));
-      plan.add(resume_job(*job, replicated));
+    if (const auto& jobs = suspended[replicated.name]; !jobs.empty()) {
+      const JobBuilder builder(o.jobset, replicated);
+      for (const api::Job* job : jobs) {
+        if (job->start_time) before.add(forget_start(*job));
+        plan.add(resume_job(*job, builder));
+      }
     }
     if (starts_in_order(o.jobset)) return status.startup_in_progress();
   }

@@ -200,6 +200,13 @@ const std::string kWasSuspended = R"({"restarts":0,"conditions":[{"type":"Suspen
     "status":"True","reason":"SuspendedJobs","message":"jobset is suspended",
     "lastTransitionTime":"2026-03-01T11:00:00Z"}]})";
 
+// As a queue leaves it.
+const std::string kQueued =
+    R"({"replicatedJobs":[{"name":"w","template":{"spec":{"template":{
+    "metadata":{"labels":{"l":"1"},"annotations":{"a":"2"}},
+    "spec":{"nodeSelector":{"pool":"x"},"tolerations":[{"key":"t"},{"key":"u"}],
+    "schedulingGates":[{"name":"g"}],"containers":[{"name":"c"}]}}}}}]})";
+
 INSTANTIATE_TEST_SUITE_P(
     Suspend, JobSetPlan,
     ::testing::ValuesIn(std::vector<Row>{
@@ -243,17 +250,48 @@ INSTANTIATE_TEST_SUITE_P(
                   R"(patch train-w-0 {"spec":{"suspend":false}})",
                   "condition Suspended=False/ResumeJobs",
                   "event Normal ResumeJobs: jobset is resumed"}},
-        {.name = "adds to a resumed Job what the queue wrote",
-         .spec = R"({"replicatedJobs":[{"name":"w","template":{"spec":{"template":{
-             "metadata":{"labels":{"l":"1"},"annotations":{"a":"2"}},
-             "spec":{"nodeSelector":{"pool":"x"},"tolerations":[{"key":"t"},{"key":"u"}],
-             "schedulingGates":[{"name":"g"}],"containers":[{"name":"c"}]}}}}}]})",
+        {.name = "a resumed Job runs where the queue says, and no longer where it said before",
+         .spec = kQueued,
          .status = kWasSuspended,
-         .jobs = {job("w", 0).suspended().tolerations(R"([{"key":"own"},{"key":"t"}])")},
+         .jobs = {job("w", 0).suspended().runs_where(
+             R"({"nodeSelector":{"pool":"old","flavor":"a"},"tolerations":[{"key":"t"},{"key":"o"}],
+             "schedulingGates":[{"name":"old"}]})")},
          .then = {R"(patch train-w-0 {"spec":{"suspend":false,"template":{"metadata":)"
                   R"({"labels":{"l":"1"},"annotations":{"a":"2"}},"spec":{"nodeSelector":)"
-                  R"({"pool":"x"},"tolerations":[{"key":"own"},{"key":"t"},{"key":"u"}],)"
+                  R"({"flavor":null,"pool":"x"},"tolerations":[{"key":"t"},{"key":"u"}],)"
                   R"("schedulingGates":[{"name":"g"}]}}}})",
+                  "condition Suspended=False/ResumeJobs",
+                  "event Normal ResumeJobs: jobset is resumed"}},
+        {.name = "a resumed Job that runs where it shall is not told again",
+         .spec = kQueued,
+         .status = kWasSuspended,
+         .jobs = {job("w", 0).suspended().runs_where(
+             R"({"nodeSelector":{"pool":"x"},"tolerations":[{"key":"t"},{"key":"u"}],
+             "schedulingGates":[{"name":"g"}]})")},
+         .then = {R"(patch train-w-0 {"spec":{"suspend":false,"template":{"metadata":)"
+                  R"({"labels":{"l":"1"},"annotations":{"a":"2"}}}}})",
+                  "condition Suspended=False/ResumeJobs",
+                  "event Normal ResumeJobs: jobset is resumed"}},
+        {.name = "a resumed Job runs anywhere when the queue says nothing any more",
+         .spec = kOne,
+         .status = kWasSuspended,
+         .jobs = {job("w", 0).suspended().runs_where(
+             R"({"nodeSelector":{"pool":"x"},"tolerations":[{"key":"t"}],
+             "schedulingGates":[{"name":"g"}]})")},
+         .then = {R"(patch train-w-0 {"spec":{"suspend":false,"template":{"spec":)"
+                  R"({"nodeSelector":{"pool":null},"tolerations":null,"schedulingGates":null}}}})",
+                  "condition Suspended=False/ResumeJobs",
+                  "event Normal ResumeJobs: jobset is resumed"}},
+        {.name = "a resumed Job keeps the nodes that are its own",
+         .spec = kOne,
+         .status = kWasSuspended,
+         .jobs = {job("w", 0).suspended().runs_where(
+             R"({"nodeSelector":{"alpha.jobset.sigs.k8s.io/namespaced-job":"ml_train-w-0"},
+             "tolerations":[{"key":"alpha.jobset.sigs.k8s.io/no-schedule","operator":"Exists",
+             "effect":"NoSchedule"}]})")},
+         .metadata = R"(,"annotations":{"alpha.jobset.sigs.k8s.io/exclusive-topology":"rack",
+             "alpha.jobset.sigs.k8s.io/node-selector":"true"})",
+         .then = {R"(patch train-w-0 {"spec":{"suspend":false}})",
                   "condition Suspended=False/ResumeJobs",
                   "event Normal ResumeJobs: jobset is resumed"}},
     }),

@@ -15,17 +15,34 @@ void copy(JsonObject& target, std::string_view key, const Json* value) {
   if (value != nullptr && value->is_object() && !value->as_object().empty()) target[key] = *value;
 }
 
-// A merge patch replaces lists whole: what is there already must be in it.
-void add_to_list(JsonObject& target, std::string_view key, const Json& have, const Json* more) {
-  if (more == nullptr || !more->is_array() || more->as_array().empty()) return;
-  JsonArray list = have.is_array() ? have.as_array() : JsonArray();
-  const size_t before = list.size();
-  for (const Json& item : more->as_array()) {
-    if (std::ranges::none_of(list, [&](const Json& other) { return equal(item, other); })) {
-      list.push_back(item);
+// The merge patch that makes one object of the other.
+JsonObject difference(const Json& have, const Json* want) {
+  JsonObject patch;
+  if (have.is_object()) {
+    for (const auto& [key, value] : have.get_object()) {
+      if (want == nullptr || find(*want, key) == nullptr) patch[key] = nullptr;
     }
   }
-  if (list.size() > before) target[key] = std::move(list);
+  if (want != nullptr && want->is_object()) {
+    for (const auto& [key, value] : want->get_object()) {
+      const Json* before = find(have, key);
+      if (before == nullptr || !equal(*before, value)) patch[key] = value;
+    }
+  }
+  return patch;
+}
+
+// A merge patch replaces lists whole.
+void replace_list(JsonObject& target, std::string_view key, const Json& have, const Json* want) {
+  const auto count = [](const Json* list) {
+    return list != nullptr && list->is_array() ? list->get_array().size() : 0;
+  };
+  if (count(want) == 0 && count(&have) == 0) return;
+  if (count(want) == 0) {
+    target[key] = nullptr;
+  } else if (!equal(have, *want)) {
+    target[key] = *want;
+  }
 }
 
 }  // namespace
@@ -38,17 +55,18 @@ runtime::Patch forget_start(const api::Job& job) {
   return patch(job, {{"status", JsonObject{{"startTime", nullptr}}}}, "status");
 }
 
-runtime::Patch resume_job(const api::Job& job, const api::ReplicatedJob& replicated) {
+runtime::Patch resume_job(const api::Job& job, const JobBuilder& builder) {
   JsonObject metadata;
-  JsonObject pod_spec;
-  if (const Json* pod = replicated.pod_template()) {
+  if (const Json* pod = builder.replicated().pod_template()) {
     copy(metadata, "labels", at(*pod, "metadata", "labels"));
     copy(metadata, "annotations", at(*pod, "metadata", "annotations"));
-    copy(pod_spec, "nodeSelector", at(*pod, "spec", "nodeSelector"));
-    add_to_list(pod_spec, "tolerations", job.tolerations, at(*pod, "spec", "tolerations"));
-    add_to_list(pod_spec, "schedulingGates", job.scheduling_gates,
-                at(*pod, "spec", "schedulingGates"));
   }
+  const Json wanted = builder.scheduling(job.place->index);
+  JsonObject pod_spec;
+  auto selector = difference(job.node_selector, find(wanted, "nodeSelector"));
+  if (!selector.empty()) pod_spec["nodeSelector"] = std::move(selector);
+  replace_list(pod_spec, "tolerations", job.tolerations, find(wanted, "tolerations"));
+  replace_list(pod_spec, "schedulingGates", job.scheduling_gates, find(wanted, "schedulingGates"));
   JsonObject pod_template;
   if (!metadata.empty()) pod_template["metadata"] = std::move(metadata);
   if (!pod_spec.empty()) pod_template["spec"] = std::move(pod_spec);

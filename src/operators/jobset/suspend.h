@@ -3,16 +3,19 @@
 
 #include "api/job.h"
 #include "api/jobset.h"
+#include "operators/jobset/job_builder.h"
 #include "runtime/plan.h"
 
 namespace grapnel::jobset {
 
 runtime::Patch suspend_job(const api::Job& job);
 
-// Resumes a suspended Job with the pod template of the JobSet as it is now: a queue may have added
-// labels, annotations, node selectors, tolerations or scheduling gates meanwhile. They are added to
-// the Job's own, since others may have written there too.
-runtime::Patch resume_job(const api::Job& job, const api::ReplicatedJob& replicated);
+// Resumes a suspended Job with the pod template of the JobSet as it is now: a queue may have
+// written labels, annotations, node selectors, tolerations or scheduling gates there meanwhile.
+// Labels and annotations are added to the Job's own. Where its pods may run is what the template
+// says now, and no more: a queue that lets a JobSet go on other nodes than the last time takes the
+// old selector out of the JobSet, and with both its pods could run nowhere.
+runtime::Patch resume_job(const api::Job& job, const JobBuilder& builder);
 
 // A Job that ran before must forget when it started, or its pod template cannot be changed.
 runtime::Patch forget_start(const api::Job& job);

@@ -100,8 +100,15 @@ class job {
     job_.start_time = kNow - minutes(10);
     return *this;
   }
-  job& tolerations(std::string_view list) {
-    job_.tolerations = json(list);
+  // The nodeSelector, tolerations and schedulingGates of its pods.
+  job& runs_where(std::string_view pod_spec) {
+    const Json spec = json(pod_spec);
+    const auto part = [&](std::string_view key) {
+      return find(spec, key) ? *find(spec, key) : Json();
+    };
+    job_.node_selector = part("nodeSelector");
+    job_.tolerations = part("tolerations");
+    job_.scheduling_gates = part("schedulingGates");
     return *this;
   }
   job& deleting_since(Duration ago) {
