@@ -157,6 +157,9 @@ class Play:
         elif act == "ready":
             for job in running:
                 self.stage.make_ready(job)
+        elif act == "succeed-all":
+            for job in running:
+                self.stage.succeed(job)
         elif running:
             for job in self.rng.sample(running, self.rng.randint(1, len(running))):
                 if act == "succeed":

@@ -21,6 +21,7 @@ SOAK = os.environ.get("GRAPNEL_SOAK") == "1"
 RANDOM_SPECS = 60 if SOAK else 16
 STEPS = 8 if SOAK else 5
 BROKEN_SPECS = 400 if SOAK else 150
+TAKEN_OVER = 40 if SOAK else 10
 
 # What chance brings too rarely.
 SCRIPTS = {"scripted-restart-job": ["ready", "fail", "ready", "fail", "succeed"]}
@@ -98,6 +99,49 @@ def test_same_in_every_step(recordings):
                                   + "\n  ".join(lines[:12]) + f"\n  {json.dumps(jobsets[name]['spec'])}")
                 break
     assert not complaints, f"{len(complaints)} of {len(ours)} differ\n" + "\n".join(complaints[:6])
+
+
+def test_takes_over_from_the_original(cluster):
+    """JobSets in the midst of their lives: nothing of them is touched, and they go on to their end."""
+    jobsets = {f"taken-over-{seed}": random_jobset(seed) for seed in range(TAKEN_OVER)}
+    jobsets["taken-over-alone"] = restart_job()
+    stage = Stage(cluster)
+    with Original(cluster):
+        for name, jobset in jobsets.items():
+            stage.create_namespace(name)
+            status, answer = stage.submit(name, jobset)
+            assert status == 201, answer
+        plays = [Play(stage, name, name, SCRIPTS["scripted-restart-job"][:2]) for name in jobsets]
+        for _ in range(2):
+            stage.settle()
+            for play in plays:
+                play.step()
+        stage.settle()
+        before = {name: snapshot(stage, name) for name in jobsets}
+        jobs = {job["metadata"]["uid"] for job in stage.list("jobs")}
+    states = [status_of(before[name]) for name in jobsets]
+    assert any(status.get("restarts") for status in states)
+    assert sum("terminalState" not in status for status in states) > TAKEN_OVER / 3
+    with Ours(cluster):
+        stage.settle()
+        for name in jobsets:
+            assert not differences(before[name], snapshot(stage, name)), name
+        assert {job["metadata"]["uid"] for job in stage.list("jobs")} == jobs
+        for _ in range(12):  # a JobSet has three ReplicatedJobs at most, one after the other
+            for name in jobsets:
+                play = Play(stage, name, name, ["resume", "ready", "succeed-all"])
+                for _ in range(3):
+                    play.step()
+            stage.settle()
+            ended = [status_of(snapshot(stage, name)).get("terminalState") for name in jobsets]
+            if all(ended):
+                break
+        assert all(ended), dict(zip(jobsets, ended))
+    stage.clear(set(jobsets))
+
+
+def status_of(seen):
+    return next(value["status"] for name, value in seen.items() if name.startswith("jobsets/"))
 
 
 @pytest.fixture(scope="module")
