@@ -35,9 +35,12 @@ JobCondition decode_condition(const std::optional<JsonView>& condition) {
           .last_transition_time = time_at(condition, "lastTransitionTime").value_or(Time{})};
 }
 
-Json copy_at(const std::optional<JsonView>& value, std::string_view key) {
-  const auto member = view_at(value, key);
-  return member ? member->to_json() : Json();
+JsonObject scheduling_of(const std::optional<JsonView>& pod_spec) {
+  JsonObject scheduling;
+  for (const auto key : kSchedulingFields) {
+    if (const auto value = view_at(pod_spec, key)) scheduling[key] = value->to_json();
+  }
+  return scheduling;
 }
 
 }  // namespace
@@ -55,8 +58,7 @@ bool Job::operator==(const Job& other) const {
                     j.succeeded, j.failed, j.terminating, j.start_time, j.completion_time,
                     j.conditions);
   };
-  return scalars(*this) == scalars(other) && equal(node_selector, other.node_selector) &&
-         equal(tolerations, other.tolerations) && equal(scheduling_gates, other.scheduling_gates);
+  return scalars(*this) == scalars(other) && equal(scheduling, other.scheduling);
 }
 
 Result<Job> decode_job(JsonView object, const kube::MetaOptions& kept) {
@@ -79,10 +81,7 @@ Result<Job> decode_job(JsonView object, const kube::MetaOptions& kept) {
   for_each_at(status, "conditions",
               [&](JsonView condition) { job.conditions.push_back(decode_condition(condition)); });
   if (job.suspended) {
-    const auto pod_spec = view_at(view_at(spec, "template"), "spec");
-    job.node_selector = copy_at(pod_spec, "nodeSelector");
-    job.tolerations = copy_at(pod_spec, "tolerations");
-    job.scheduling_gates = copy_at(pod_spec, "schedulingGates");
+    job.scheduling = scheduling_of(view_at(view_at(spec, "template"), "spec"));
   }
   return job;
 }

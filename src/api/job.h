@@ -1,6 +1,7 @@
 // A batch/v1 Job as planners read it. It cannot be written back: it holds only a part.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,10 @@
 #include "kube/meta.h"
 
 namespace grapnel::api {
+
+// Of a pod template, where its pods may run: the fields that may change while a Job is suspended.
+inline constexpr std::array<std::string_view, 3> kSchedulingFields = {"nodeSelector", "tolerations",
+                                                                      "schedulingGates"};
 
 struct JobCondition {
   Interned type;  // Complete, Failed, FailureTarget, SuccessCriteriaMet, Suspended
@@ -44,10 +49,7 @@ struct Job {
   std::optional<Time> start_time;
   std::optional<Time> completion_time;
   std::vector<JobCondition> conditions;
-  // Of the pod template, while suspended: where its pods may run is changed before it is resumed.
-  Json node_selector;
-  Json tolerations;
-  Json scheduling_gates;
+  Json scheduling;  // an object, while suspended: kSchedulingFields of the pod template
 
   // The condition of that type when it is true, or nullptr.
   const JobCondition* true_condition(std::string_view type) const;

@@ -42,9 +42,9 @@ TEST(Job, IsReadFromTheWhole) {
   EXPECT_EQ(job->true_condition("Failed")->reason, Interned("BackoffLimitExceeded"));
   EXPECT_EQ(job->true_condition("Failed")->message, "m");
   EXPECT_EQ(job->true_condition("Suspended"), nullptr);
-  EXPECT_EQ(to_text(job->node_selector), R"({"n":"1"})");
-  EXPECT_EQ(to_text(job->tolerations), R"([{"key":"t"}])");
-  EXPECT_EQ(to_text(job->scheduling_gates), R"([{"name":"g"}])");
+  EXPECT_EQ(
+      to_text(job->scheduling),
+      R"({"nodeSelector":{"n":"1"},"tolerations":[{"key":"t"}],"schedulingGates":[{"name":"g"}]})");
   EXPECT_EQ(*job, *decode_job(json(kJob)));
 }
 
@@ -53,7 +53,7 @@ TEST(Job, ARunningOneKeepsNothingOfItsTemplate) {
   object.as_object()["spec"].as_object()["suspend"] = false;
   const auto job = decode_job(object);
   ASSERT_TRUE(job);
-  EXPECT_TRUE(job->tolerations.is_null());
+  EXPECT_TRUE(job->scheduling.is_null());
 }
 
 TEST(Job, LabelsThatWereTamperedWithAreNoPlace) {

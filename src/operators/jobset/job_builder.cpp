@@ -176,7 +176,7 @@ Json JobBuilder::build(int32_t index) const {
 JsonObject JobBuilder::scheduling(int32_t index) const {
   JsonObject scheduling;
   const Json& pod_spec = *at(shared_.at("spec"), "template", "spec");
-  for (const auto key : {"nodeSelector", "tolerations", "schedulingGates"}) {
+  for (const auto key : api::kSchedulingFields) {
     if (const Json* value = find(pod_spec, key)) scheduling[key] = *value;
   }
   select_nodes(scheduling, job_name(jobset_.meta.name(), replicated_.name, index));

@@ -2,6 +2,7 @@
 // subdomain, volumes and owner. What all of its Jobs share is made once.
 #pragma once
 
+#include "api/job.h"
 #include "api/jobset.h"
 
 namespace grapnel::jobset {
@@ -18,7 +19,7 @@ class JobBuilder {
  public:
   JobBuilder(const api::JobSet& jobset, const api::ReplicatedJob& replicated);
   Json build(int32_t index) const;
-  // Of the pods of that Job: nodeSelector, tolerations and schedulingGates, those that there are.
+  // api::kSchedulingFields of the pods of that Job, those that there are.
   JsonObject scheduling(int32_t index) const;
   const api::ReplicatedJob& replicated() const { return replicated_; }
 

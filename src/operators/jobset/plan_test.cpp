@@ -258,7 +258,7 @@ INSTANTIATE_TEST_SUITE_P(
              "schedulingGates":[{"name":"old"}]})")},
          .then = {R"(patch train-w-0 {"spec":{"suspend":false,"template":{"metadata":)"
                   R"({"labels":{"l":"1"},"annotations":{"a":"2"}},"spec":{"nodeSelector":)"
-                  R"({"flavor":null,"pool":"x"},"tolerations":[{"key":"t"},{"key":"u"}],)"
+                  R"({"pool":"x","flavor":null},"tolerations":[{"key":"t"},{"key":"u"}],)"
                   R"("schedulingGates":[{"name":"g"}]}}}})",
                   "condition Suspended=False/ResumeJobs",
                   "event Normal ResumeJobs: jobset is resumed"}},
@@ -279,7 +279,7 @@ INSTANTIATE_TEST_SUITE_P(
              R"({"nodeSelector":{"pool":"x"},"tolerations":[{"key":"t"}],
              "schedulingGates":[{"name":"g"}]})")},
          .then = {R"(patch train-w-0 {"spec":{"suspend":false,"template":{"spec":)"
-                  R"({"nodeSelector":{"pool":null},"tolerations":null,"schedulingGates":null}}}})",
+                  R"({"nodeSelector":null,"tolerations":null,"schedulingGates":null}}}})",
                   "condition Suspended=False/ResumeJobs",
                   "event Normal ResumeJobs: jobset is resumed"}},
         {.name = "a resumed Job keeps the nodes that are its own",

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "api/job.h"
 #include "operators/jobset/status.h"
 #include "operators/jobset/validate.h"
 
@@ -42,7 +43,9 @@ Json masked(Json job_template, const Mask& mask) {
   Json* pod = spec->if_contains("template");
   if (mask.pod_scheduling && pod != nullptr) {
     erase_keys(object_at(pod, "metadata"), {"labels", "annotations"});
-    erase_keys(object_at(pod, "spec"), {"nodeSelector", "tolerations", "schedulingGates"});
+    if (JsonObject* pod_spec = object_at(pod, "spec")) {
+      for (const auto key : api::kSchedulingFields) pod_spec->erase(key);
+    }
   }
   if (pod != nullptr && pod->is_object()) erase_if_empty(&pod->as_object(), "metadata");
   return job_template;

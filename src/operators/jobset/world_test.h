@@ -94,21 +94,16 @@ class job {
   }
   job& suspended() {
     job_.suspended = true;
+    job_.scheduling = JsonObject();
     return *this;
   }
   job& started() {
     job_.start_time = kNow - minutes(10);
     return *this;
   }
-  // The nodeSelector, tolerations and schedulingGates of its pods.
+  // api::kSchedulingFields of its pods.
   job& runs_where(std::string_view pod_spec) {
-    const Json spec = json(pod_spec);
-    const auto part = [&](std::string_view key) {
-      return find(spec, key) ? *find(spec, key) : Json();
-    };
-    job_.node_selector = part("nodeSelector");
-    job_.tolerations = part("tolerations");
-    job_.scheduling_gates = part("schedulingGates");
+    job_.scheduling = json(pod_spec);
     return *this;
   }
   job& deleting_since(Duration ago) {
