@@ -65,7 +65,8 @@ void add_cluster_name(CLI::App* command, ClusterOptions& options, const std::str
 }
 
 void add_manifest_commands(CLI::App& app, Invocation& i) {
-  auto* validate_command = app.add_subcommand("validate", "Check a manifest");
+  auto* validate_command =
+      app.add_subcommand("validate", "Check a manifest, or JobSets and Experiments for kubectl");
   add_manifest(validate_command, i.manifest);
   validate_command->callback([&i] { i.command = [&i] { return validate(i.manifest); }; });
 

@@ -30,14 +30,19 @@ std::string stem_of(const std::string& file) {
 
 }  // namespace
 
-Result<experiment::Manifest> read_manifest(const std::string& file) {
+Result<NamedText> read_text(const std::string& file) {
   if (file == "-") {
-    const std::string text(std::istreambuf_iterator<char>(std::cin), {});
-    return experiment::parse_manifest(text, "standard input");
+    return NamedText{{std::istreambuf_iterator<char>(std::cin), {}}, "standard input"};
   }
   auto text = read_file(file);
   if (!text) return fail(std::move(text.error()));
-  return experiment::parse_manifest(*text, file);
+  return NamedText{std::move(*text), file};
+}
+
+Result<experiment::Manifest> read_manifest(const std::string& file) {
+  const auto read = read_text(file);
+  if (!read) return fail(read.error());
+  return experiment::parse_manifest(read->text, read->name);
 }
 
 Result<std::string> experiment_name(const experiment::Manifest& manifest,

@@ -9,7 +9,12 @@
 
 namespace grapnel::cli {
 
-// "-" is standard input.
+// A file's text and its name in messages; "-" is standard input.
+struct NamedText {
+  std::string text;
+  std::string name;
+};
+Result<NamedText> read_text(const std::string& file);
 Result<experiment::Manifest> read_manifest(const std::string& file);
 
 // The name asked for, the manifest's own, or one from the file's and a short ending that is new

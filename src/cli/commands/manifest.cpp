@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
+#include "cli/object_check.h"
 #include "cli/output.h"
 #include "cli/submission.h"
 #include "document/yaml.h"
@@ -32,7 +33,15 @@ Result<std::string> pack_current_directory() {
 }  // namespace
 
 int validate(const ManifestOptions& options) {
-  const auto manifest = read_manifest(options.file);
+  const auto read = read_text(options.file);
+  if (!read) return report(read.error(), kUsage);
+  if (const auto documents = parse_yaml(read->text); documents && holds_our_objects(*documents)) {
+    const auto checked = check_objects(*documents, read->name);
+    if (!checked) return report(checked.error(), kUsage);
+    for (const auto& line : *checked) std::cout << line << "\n";
+    return kOk;
+  }
+  const auto manifest = experiment::parse_manifest(read->text, read->name);
   if (!manifest) return report(manifest.error(), kUsage);
   std::cout << options.file << ": a valid manifest for operator "
             << api::name_of(manifest->decoded.op) << "\n";

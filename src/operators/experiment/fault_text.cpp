@@ -32,7 +32,8 @@ constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string
     {"mountPoint", "/data"},
 });
 
-std::string required(std::string_view field) {
+std::string required(std::string_view field, Examples examples) {
+  if (examples == Examples::kNone) return "required, and missing";
   const auto name = field.substr(field.rfind('.') + 1);
   const auto* example =
       std::ranges::find(kExamples, name, &std::pair<std::string_view, std::string_view>::first);
@@ -64,9 +65,9 @@ std::string meant_by(const Cause& cause) {
   return std::string(nearest(cause.found, names));
 }
 
-std::string headline(const Cause& cause) {
+std::string headline(const Cause& cause, Examples examples) {
   std::string text = cause.message;
-  if (cause.reason == "FieldValueRequired") text = required(cause.field);
+  if (cause.reason == "FieldValueRequired") text = required(cause.field, examples);
   if (cause.reason == "FieldValueTypeInvalid") text = "must be " + cause.allowed;
   if (cause.reason == "FieldValueNotSupported") text = "unsupported value";
   const auto meant = meant_by(cause);
@@ -142,12 +143,12 @@ std::vector<Cause> sorted_faults(std::vector<Cause> causes, const Positions& pos
 }
 
 std::string format_faults(std::string_view file, const std::vector<Cause>& causes,
-                          const Positions& positions) {
+                          const Positions& positions, Examples examples) {
   std::string text;
   for (const auto& cause : causes) {
     const Position at = positions.find(cause.field);
     text += fmt::format("{}{}:{}:{}: {}: {}{}", text.empty() ? "" : "\n", file, at.line, at.column,
-                        cause.field, headline(cause), found_and_allowed(cause));
+                        cause.field, headline(cause, examples), found_and_allowed(cause));
   }
   return text;
 }

@@ -14,8 +14,11 @@ namespace grapnel::experiment {
 // Without those that only follow from others, from top to bottom.
 std::vector<Cause> sorted_faults(std::vector<Cause> causes, const Positions& positions);
 
+// What could stand where something is missing: as in a manifest, or nothing is said of it.
+enum class Examples { kOfManifests, kNone };
+
 // Each with its place in the file, a line or a few.
 std::string format_faults(std::string_view file, const std::vector<Cause>& causes,
-                          const Positions& positions);
+                          const Positions& positions, Examples examples = Examples::kOfManifests);
 
 }  // namespace grapnel::experiment
