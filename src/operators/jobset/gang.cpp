@@ -1,5 +1,6 @@
 #include "operators/jobset/gang.h"
 
+#include <array>
 #include <map>
 
 #include "base/quantity.h"
@@ -9,7 +10,10 @@ namespace grapnel::jobset {
 namespace {
 
 constexpr std::string_view kVolcano = "volcano";
-constexpr std::string_view kGroupOfPod = "scheduling.k8s.io/group-name";
+// The scheduler reads the first, its GPU sharing the second.
+constexpr auto kGroupOfPod = std::to_array<std::string_view>(
+    {"scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"});
+constexpr std::string_view kTaskOfPod = "volcano.sh/task-spec";
 
 using Resources = std::map<std::string, Quantity>;
 
@@ -32,6 +36,16 @@ int64_t pods_of(const api::ReplicatedJob& replicated) {
   const int64_t parallelism = replicated.parallelism().value_or(1);
   return replicated.replicas *
          std::min(parallelism, int64_t{replicated.completions().value_or(parallelism)});
+}
+
+// A group has a priority of its own, by which it waits among others.
+std::string_view priority_class(const api::JobSet& jobset) {
+  for (const auto& replicated : jobset.spec.replicated_jobs) {
+    const Json* pod = replicated.pod_spec();
+    const auto name = pod != nullptr ? string_or(find(*pod, "priorityClassName")) : "";
+    if (!name.empty()) return name;
+  }
+  return "";
 }
 
 // Those that wait for others do not start with the gang.
@@ -64,6 +78,8 @@ runtime::Apply pod_group(const api::JobSet& jobset) {
   JsonObject resources;
   for (const auto& [name, quantity] : sum) resources[name] = quantity.text();
   if (!resources.empty()) spec["minResources"] = std::move(resources);
+  const auto priority = priority_class(jobset);
+  if (!priority.empty()) spec["priorityClassName"] = priority;
   const auto queue = jobset.meta.annotations.get(keys::kGangQueue);
   if (!queue.empty()) spec["queue"] = queue;
   return {.kind = &kPodGroup,
@@ -76,9 +92,11 @@ runtime::Apply pod_group(const api::JobSet& jobset) {
           .uid = {}};
 }
 
-void join_gang(const api::JobSet& jobset, JsonObject& pod_template) {
-  ensure_object(ensure_object(pod_template, "metadata"), "annotations")[kGroupOfPod] =
-      jobset.meta.name();
+void join_gang(const api::JobSet& jobset, const api::ReplicatedJob& replicated,
+               JsonObject& pod_template) {
+  JsonObject& annotations = ensure_object(ensure_object(pod_template, "metadata"), "annotations");
+  for (const auto key : kGroupOfPod) annotations[key] = jobset.meta.name();
+  if (!annotations.contains(kTaskOfPod)) annotations[kTaskOfPod] = replicated.name;
   ensure_object(pod_template, "spec")["schedulerName"] = kVolcano;
 }
 

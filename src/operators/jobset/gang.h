@@ -16,7 +16,8 @@ bool wants_gang(const api::JobSet& jobset);
 // The group of all its pods.
 runtime::Apply pod_group(const api::JobSet& jobset);
 
-// Makes a pod template one of the group's.
-void join_gang(const api::JobSet& jobset, JsonObject& pod_template);
+// Makes the pod template of a ReplicatedJob one of the group's, of which it is a task.
+void join_gang(const api::JobSet& jobset, const api::ReplicatedJob& replicated,
+               JsonObject& pod_template);
 
 }  // namespace grapnel::jobset

@@ -151,7 +151,7 @@ JsonObject JobBuilder::spec() const {
         .push_back(JsonObject{
             {"key", keys::kNoSchedule}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
   }
-  if (wants_gang(jobset_)) join_gang(jobset_, pod);
+  if (wants_gang(jobset_)) join_gang(jobset_, replicated_, pod);
   for (Json& volume : volumes_for(jobset_, pod_spec)) {
     ensure_array(pod_spec, "volumes").push_back(std::move(volume));
   }

@@ -168,7 +168,8 @@ TEST(Gang, AllPodsThatStartAtOnceAreOneGroup) {
   const auto jobset = make_jobset(
       R"({"replicatedJobs":[
         {"name":"a","replicas":2,"template":{"spec":{"parallelism":3,"completions":3,"template":{
-          "spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"500m"},
+          "spec":{"priorityClassName":"high",
+                  "containers":[{"name":"c","resources":{"requests":{"cpu":"500m"},
                                  "limits":{"cpu":"1","memory":"1Gi","nvidia.com/gpu":1}}}]}}}}},
         {"name":"b","replicas":1,"dependsOn":[{"name":"a","status":"Ready"}],"template":{"spec":{
           "template":{"spec":{"containers":[{"name":"c"}]}}}}}]})",
@@ -176,15 +177,18 @@ TEST(Gang, AllPodsThatStartAtOnceAreOneGroup) {
       R"(,"annotations":{"grapnel.dev/gang-scheduler":"volcano",
                          "scheduling.volcano.sh/queue-name":"q"})");
   ASSERT_TRUE(wants_gang(jobset));
-  EXPECT_TRUE(equal(*at(pod_group(jobset).object, "spec"),
-                    json(R"({"minMember":6,"queue":"q","minResources":{"cpu":"3","memory":"6Gi",
+  EXPECT_TRUE(equal(
+      *at(pod_group(jobset).object, "spec"),
+      json(
+          R"({"minMember":6,"queue":"q","priorityClassName":"high","minResources":{"cpu":"3","memory":"6Gi",
                              "nvidia.com/gpu":"6"}})")))
       << to_text(pod_group(jobset).object);
   const Json job = JobBuilder(jobset, jobset.spec.replicated_jobs[0]).build(0);
   EXPECT_EQ(text(job, "spec", "template", "spec", "schedulerName"), "\"volcano\"");
-  EXPECT_EQ(
-      text(job, "spec", "template", "metadata", "annotations", "scheduling.k8s.io/group-name"),
-      "\"train\"");
+  const Json& annotations = *at(job, "spec", "template", "metadata", "annotations");
+  EXPECT_EQ(text(annotations, "scheduling.k8s.io/group-name"), "\"train\"");
+  EXPECT_EQ(text(annotations, "scheduling.volcano.sh/group-name"), "\"train\"");
+  EXPECT_EQ(text(annotations, "volcano.sh/task-spec"), "\"a\"");
 }
 
 }  // namespace
