@@ -7,8 +7,6 @@ import os
 import re
 import time
 
-import yaml
-
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -37,15 +35,6 @@ def peak_rss_mb(pid):
         with open(f"/proc/{process}/status") as status:
             total += int(re.search(r"VmHWM:\s+(\d+)", status.read()).group(1))
     return total / 1024
-
-
-def audit_flags(folder, user):
-    """Flags of kube-apiserver by which it notes each request of a user, and where."""
-    policy, log = folder / "audit.yaml", folder / "audit.log"
-    policy.write_text(yaml.safe_dump({
-        "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
-        "rules": [{"level": "Metadata", "users": [user]}, {"level": "None"}]}))
-    return [f"--audit-policy-file={policy}", f"--audit-log-path={log}"], log
 
 
 class AuditLog:

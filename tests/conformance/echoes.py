@@ -7,6 +7,7 @@ many ConfigMaps, its status and its finalizer.
 import json
 import time
 
+from kube.audit import audit_flags
 from kube.control_plane import ControlPlane
 
 ECHO = ["example.com", "v1", "Echo", "echoes", True]
@@ -25,17 +26,11 @@ CRD = {
         }],
     },
 }
-AUDIT_POLICY = {
-    "apiVersion": "audit.k8s.io/v1",
-    "kind": "Policy",
-    "omitStages": ["RequestReceived"],
-    "rules": [
-        {"level": "Metadata", "verbs": ["create", "update", "patch", "delete"], "resources": [
-            {"group": "", "resources": ["configmaps"]},
-            {"group": "example.com", "resources": ["echoes", "echoes/status"]},
-            {"group": "coordination.k8s.io", "resources": ["leases"]}]},
-        {"level": "None"},
-    ],
+WRITES = {
+    "verbs": ["create", "update", "patch", "delete"],
+    "resources": [{"group": "", "resources": ["configmaps"]},
+                  {"group": "example.com", "resources": ["echoes", "echoes/status"]},
+                  {"group": "coordination.k8s.io", "resources": ["leases"]}],
 }
 
 
@@ -57,12 +52,8 @@ class AuditedCluster(ControlPlane):
     """A control plane of API server and etcd, with our kind and an audit log."""
 
     def __init__(self, folder):
-        policy = folder / "audit-policy.json"
-        policy.write_text(json.dumps(AUDIT_POLICY))
-        self._audit_log = folder / "audit.log"
-        super().__init__(apiserver_args=[f"--audit-policy-file={policy}",
-                                         f"--audit-log-path={self._audit_log}",
-                                         "--audit-log-mode=blocking-strict"])
+        flags, self._audit_log = audit_flags(folder, WRITES)
+        super().__init__(apiserver_args=[*flags, "--audit-log-mode=blocking-strict"])
 
     def start(self):
         super().start()

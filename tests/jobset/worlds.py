@@ -20,6 +20,7 @@ import yaml
 
 from jobset.behaviour import stages
 from jobset.controllers import GROUP, Ours, program
+from kube.audit import audit_flags
 from kube.control_plane import ControlPlane
 
 PATHS = {"jobsets": GROUP, "jobs": "/apis/batch/v1", "events": "/apis/events.k8s.io/v1",
@@ -92,14 +93,9 @@ class RealWorld(World):
     def __enter__(self):
         self._folder = tempfile.TemporaryDirectory(prefix="grapnel-lifecycle-")
         folder = pathlib.Path(self._folder.name)
-        policy = folder / "audit.yaml"
-        policy.write_text(yaml.safe_dump({
-            "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
-            "rules": [{"level": "Metadata", "users": list(Ours.user())}, {"level": "None"}]}))
-        self.audit_log = folder / "audit.log"
-        self.cluster = ControlPlane(
-            controllers=True, kwok_stages=stages(), kwok_nodes=1,
-            apiserver_args=[f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_log}"])
+        flags, self.audit_log = audit_flags(folder, {"users": list(Ours.user())})
+        self.cluster = ControlPlane(controllers=True, kwok_stages=stages(), kwok_nodes=1,
+                                    apiserver_args=flags)
         self.ours = Ours(self.cluster)
         try:
             self.cluster.start()
