@@ -19,8 +19,11 @@ constexpr Duration kPause = seconds(10);  // after a connection failed
 
 }  // namespace
 
-Http2Pool::Http2Pool(Executor executor, std::shared_ptr<const ClientOptions> options)
-    : executor_(std::move(executor)), options_(std::move(options)), connected_(executor_) {}
+Http2Pool::Http2Pool(Executor executor, std::shared_ptr<const ClientOptions> options, Duration idle)
+    : executor_(std::move(executor)),
+      options_(std::move(options)),
+      idle_(idle),
+      connected_(executor_) {}
 
 Http2Pool::~Http2Pool() {
   for (const auto& connection : connections_) connection->close();
@@ -91,7 +94,8 @@ Task<> Http2Pool::connect(std::weak_ptr<Http2Pool> weak, Executor executor, Clie
   if (!self) co_return;
   --self->connecting_;
   if (channel && *channel) {
-    self->connections_.push_back(Http2Connection::start(std::move(*channel), max_body));
+    self->connections_.push_back(
+        Http2Connection::start(std::move(*channel), {.max_body = max_body, .idle = self->idle_}));
   } else if (channel) {
     self->is_spoken_ = false;
   } else {

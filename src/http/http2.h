@@ -16,11 +16,12 @@ namespace grapnel::http {
 
 class Http2Connection;
 
-// Connections to one server, the one of its first request. It connects when it is first asked, and
-// closes what nobody has used for a while.
+// Connections to one server, the one of its first request. It connects when it is first asked.
 class Http2Pool : public std::enable_shared_from_this<Http2Pool> {
  public:
-  Http2Pool(Executor executor, std::shared_ptr<const ClientOptions> options);
+  // It closes a connection that nobody has used for so long.
+  Http2Pool(Executor executor, std::shared_ptr<const ClientOptions> options,
+            Duration idle = seconds(30));
   Http2Pool(const Http2Pool&) = delete;
   Http2Pool& operator=(const Http2Pool&) = delete;
   ~Http2Pool();
@@ -41,6 +42,7 @@ class Http2Pool : public std::enable_shared_from_this<Http2Pool> {
 
   Executor executor_;
   std::shared_ptr<const ClientOptions> options_;
+  Duration idle_;
   std::string origin_;
   bool is_spoken_ = true;  // as far as we know
   Instant not_before_{};   // after a failure

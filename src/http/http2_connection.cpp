@@ -9,7 +9,6 @@ namespace grapnel::http {
 namespace {
 
 constexpr size_t kMost = 128;
-constexpr Duration kIdle = seconds(30);
 constexpr int32_t kWindow = 1 << 20;  // of an answer, before the server waits for us
 constexpr int32_t kWindowOfAll = 16 << 20;
 constexpr size_t kMaxHeaderBytes = 256UL << 10;
@@ -75,8 +74,8 @@ struct Http2Connection::Use {
   Result<> started;
 };
 
-Http2Connection::Http2Connection(std::shared_ptr<Channel> channel, size_t max_body)
-    : channel_(std::move(channel)), max_body_(max_body), has_work_(channel_->executor()) {
+Http2Connection::Http2Connection(std::shared_ptr<Channel> channel, Limits limits)
+    : channel_(std::move(channel)), limits_(limits), has_work_(channel_->executor()) {
   nghttp2_session_callbacks* callbacks = nullptr;
   nghttp2_session_callbacks_new(&callbacks);
   register_callbacks(callbacks);
@@ -95,8 +94,8 @@ Http2Connection::~Http2Connection() {
 }
 
 std::shared_ptr<Http2Connection> Http2Connection::start(std::shared_ptr<Channel> channel,
-                                                        size_t max_body) {
-  auto made = std::make_shared<Http2Connection>(std::move(channel), max_body);
+                                                        Limits limits) {
+  auto made = std::make_shared<Http2Connection>(std::move(channel), limits);
   spawn(made->channel_->executor(), read_all(made)).detach();
   spawn(made->channel_->executor(), write_all(made)).detach();
   made->mind_idleness();
@@ -169,7 +168,7 @@ void Http2Connection::give_up(int32_t id) {
 }
 
 void Http2Connection::mind_idleness() {
-  if (streams_.empty() && open_) channel_->set_deadline(system_clock().instant() + kIdle);
+  if (streams_.empty() && open_) channel_->set_deadline(system_clock().instant() + limits_.idle);
 }
 
 void Http2Connection::end_all(std::string_view why) {
@@ -292,9 +291,9 @@ void Http2Connection::on_head(int32_t id) {
 void Http2Connection::on_data(int32_t id, std::string_view piece) {
   Stream* stream = find(id);
   if (stream == nullptr) return;
-  if (stream->answer.body.size() + piece.size() > max_body_) {
+  if (stream->answer.body.size() + piece.size() > limits_.max_body) {
     stream->end(failure_of(stream->request, Reason::kDecode,
-                           fmt::format("the answer is longer than {} bytes", max_body_),
+                           fmt::format("the answer is longer than {} bytes", limits_.max_body),
                            stream->was_sent));
     return give_up(id);
   }

@@ -20,13 +20,17 @@ namespace grapnel::http {
 // wake who waits for it.
 class Http2Connection {
  public:
-  Http2Connection(std::shared_ptr<Channel> channel, size_t max_body);
+  struct Limits {
+    size_t max_body;
+    Duration idle;  // until it closes
+  };
+  Http2Connection(std::shared_ptr<Channel> channel, Limits limits);
   Http2Connection(const Http2Connection&) = delete;
   Http2Connection& operator=(const Http2Connection&) = delete;
   ~Http2Connection();
 
   // Both ends have agreed on HTTP/2.
-  static std::shared_ptr<Http2Connection> start(std::shared_ptr<Channel> channel, size_t max_body);
+  static std::shared_ptr<Http2Connection> start(std::shared_ptr<Channel> channel, Limits limits);
   void close();
   bool takes_more() const;
   size_t under_way() const { return streams_.size(); }
@@ -71,7 +75,7 @@ class Http2Connection {
   void on_close(int32_t id, uint32_t code);
 
   std::shared_ptr<Channel> channel_;
-  size_t max_body_;
+  Limits limits_;
   nghttp2_session* session_ = nullptr;
   std::unordered_map<int32_t, Stream*> streams_;
   Signal has_work_;  // for the writer

@@ -23,6 +23,7 @@ constexpr size_t kLong = 3'000'000;
 // What the server's connections have seen together.
 struct Seen {
   size_t connections = 0;
+  size_t ended = 0;
   size_t under_way = 0;
   size_t most_at_once = 0;
   size_t given_up = 0;
@@ -94,6 +95,7 @@ class Peer {
     } while (nghttp2_session_mem_recv(session_, reinterpret_cast<const uint8_t*>(in.data()),
                                       in.size()) >= 0);
     channel_->close();
+    ++seen_.ended;
   }
 
  private:
@@ -202,9 +204,9 @@ struct Http2Test : LoopTest {
     SSL_CTX_set_alpn_select_cb(made->get(), choose, nullptr);
     return *made;
   }
-  std::shared_ptr<Http2Pool> make_pool(ClientOptions options) {
-    return std::make_shared<Http2Pool>(executor,
-                                       std::make_shared<const ClientOptions>(std::move(options)));
+  std::shared_ptr<Http2Pool> make_pool(ClientOptions options, Duration idle = seconds(30)) {
+    return std::make_shared<Http2Pool>(
+        executor, std::make_shared<const ClientOptions>(std::move(options)), idle);
   }
   std::string url(std::string_view path) const {
     return fmt::format("https://127.0.0.1:{}{}", acceptor.local_endpoint().port(), path);
@@ -309,6 +311,21 @@ TEST_F(Http2Test, AfterSilenceTheConnectionGetsNoMore) {
   EXPECT_TRUE(late->error().ambiguous);
   const auto next = send({.target = url("/echo")});
   EXPECT_TRUE(next && *next);
+  EXPECT_EQ(seen.connections, 2U);
+}
+
+TEST_F(Http2Test, WhatNobodyUsesIsClosed) {
+  pool = make_pool({.ca_pem = authority.certificate_pem}, milliseconds(50));
+  ASSERT_TRUE(send({.target = url("/echo")}));
+  run([](Http2Test& self) -> Task<> {
+    while (self.seen.ended == 0) co_await self.clock.sleep(milliseconds(1));
+  }(*this));
+  const auto next = send({.target = url("/echo")});
+  EXPECT_TRUE(next && *next) << "a new connection";
+  EXPECT_EQ(seen.connections, 2U);
+  const auto late = send({.target = url("/never"), .timeout = milliseconds(200)});
+  ASSERT_TRUE(late && !*late);
+  EXPECT_THAT(late->error().message, HasSubstr("no answer")) << "who waits uses it";
   EXPECT_EQ(seen.connections, 2U);
 }
 
