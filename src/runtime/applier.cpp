@@ -96,13 +96,12 @@ Task<> Applier::work(std::span<Write>& rest, Outcome& outcome) {
 
 Task<> Applier::carry_out_one(const Write& write, Outcome& outcome) {
   if (changes_nothing(write) || is_applied_already(write)) co_return;
-  WriteResult result;
-  co_await send(write, outcome, result);
+  WriteResult result = co_await send(write, outcome);
   for (int tries = 1; tries < kMostTries; ++tries) {
     const auto wait = wait_of(result);
     if (!wait) break;
     co_await options_.clock->sleep(*wait);
-    co_await send(write, outcome, result);
+    result = co_await send(write, outcome);
   }
   if (result.trace) outcome.traces.push_back(*result.trace);
   if (result.error) {
@@ -113,16 +112,14 @@ Task<> Applier::carry_out_one(const Write& write, Outcome& outcome) {
   }
 }
 
-Task<> Applier::send(const Write& write, Outcome& outcome, WriteResult& result) {
+Task<WriteResult> Applier::send(const Write& write, Outcome& outcome) {
   const auto permit = co_await permits_.acquire();
-  if (options_.may_write && !options_.may_write()) {
-    result = not_leader();
-    co_return;
-  }
+  if (options_.may_write && !options_.may_write()) co_return not_leader();
   ++outcome.sent;
-  result = co_await carry_out(client_, write);
+  WriteResult result = co_await carry_out(client_, write);
   if (wait_of(result)) slow_down();
   if (!result.error) speed_up();
+  co_return result;
 }
 
 void Applier::slow_down() {

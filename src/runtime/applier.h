@@ -70,8 +70,7 @@ class Applier {
   Task<> carry_out_all(std::span<Write> writes, Outcome& outcome);
   Task<> work(std::span<Write>& rest, Outcome& outcome);
   Task<> carry_out_one(const Write& write, Outcome& outcome);
-  // Into `result`, which waits with the caller anyway: there are hundreds of them.
-  Task<> send(const Write& write, Outcome& outcome, WriteResult& result);
+  Task<WriteResult> send(const Write& write, Outcome& outcome);
   void slow_down();
   void speed_up();
   bool is_applied_already(const Write& write) const;

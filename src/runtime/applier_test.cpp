@@ -50,14 +50,15 @@ struct ApplierTest : testing::Test {
                    .on_event = [this](const Event& e) { told.push_back(e.reason); },
                    .on_count = [this](const Count& c) { told.push_back(c.metric); }}};
 
-  Outcome apply(Plan plan) {
+  Outcome apply(Applier& by, Plan plan) {
     Outcome out;
     auto task = spawn(loop.executor(), [](Applier& a, Plan p, Outcome& o) -> Task<> {
       o = co_await a.apply(std::move(p));
-    }(applier, std::move(plan), out));
+    }(by, std::move(plan), out));
     EXPECT_TRUE(loop.run_until([&] { return task.done(); }));
     return out;
   }
+  Outcome apply(Plan plan) { return apply(applier, std::move(plan)); }
   Outcome apply(Write write) {
     Plan plan;
     plan.add(std::move(write));
@@ -157,18 +158,20 @@ TEST_F(ApplierTest, WhoIsNoLongerTheLeaderSendsNothingAgain) {
 // A server with room for so many at once, like a priority level's seats and its queue.
 class CrowdedTransport final : public http::Transport {
  public:
-  CrowdedTransport(Clock& clock, size_t room) : clock_(clock), room_(room) {}
+  CrowdedTransport(Clock& clock, size_t takes) : room(takes), clock_(clock) {}
+  size_t room;
   size_t put_off = 0;
   size_t granted = 0;
+  size_t most_at_once = 0;
 
   Task<Result<http::Response>> send(const http::Request&) override {
-    if (under_way_ == room_) {
+    if (under_way_ == room) {
       ++put_off;
       co_return http::Response{.status = 429,
                                .headers = {{"Retry-After", "1"}},
                                .body = R"({"kind":"Status","reason":"TooManyRequests"})"};
     }
-    ++under_way_;
+    most_at_once = std::max(most_at_once, ++under_way_);
     co_await clock_.sleep(milliseconds(100));
     --under_way_;
     ++granted;
@@ -180,29 +183,38 @@ class CrowdedTransport final : public http::Transport {
 
  private:
   Clock& clock_;
-  size_t room_;
   size_t under_way_ = 0;
 };
 
-TEST_F(ApplierTest, ACrowdedServerSoonGetsAsManyAsItTakes) {
-  const auto crowded = std::make_shared<CrowdedTransport>(loop.clock, 50);
+struct CrowdedTest : ApplierTest {
+  std::shared_ptr<CrowdedTransport> crowded = std::make_shared<CrowdedTransport>(loop.clock, 50);
   kube::Client to{crowded, nullptr, {.server = "http://test:1", .clock = &loop.clock}};
-  Applier fast(loop.executor(), to, {.in_flight = 200, .clock = &loop.clock});
+  Applier fast{loop.executor(), to, {.in_flight = 200, .clock = &loop.clock}};
+
+  Outcome create_many(int count) {
+    Plan plan;
+    for (int i = 0; i < count; ++i) plan.add(create(fmt::format("a{}", i)));
+    return apply(fast, std::move(plan));
+  }
+};
+
+TEST_F(CrowdedTest, ACrowdedServerSoonGetsAsManyAsItTakes) {
   for (const size_t most : {200U, 20U}) {  // the second time it has learnt
     crowded->put_off = crowded->granted = 0;
-    Plan plan;
-    for (int i = 0; i < 1000; ++i) plan.add(create(fmt::format("a{}", i)));
-    Outcome out;
-    auto task = spawn(loop.executor(), [](Applier& a, Plan p, Outcome& o) -> Task<> {
-      o = co_await a.apply(std::move(p));
-    }(fast, std::move(plan), out));
     const Instant start = loop.clock.instant();
-    EXPECT_TRUE(loop.run_until([&] { return task.done(); }));
-    EXPECT_TRUE(out.ok());
+    EXPECT_TRUE(create_many(1000).ok());
     EXPECT_EQ(crowded->granted, 1000U);
     EXPECT_LE(crowded->put_off, most);
     EXPECT_LT(loop.clock.instant() - start, seconds(4)) << "2 s where all are taken";
   }
+}
+
+TEST_F(CrowdedTest, AFewAreUnderWayHoweverCrowdedItWas) {
+  crowded->room = 0;
+  while (crowded->put_off < 200) EXPECT_FALSE(create_many(1).ok());
+  crowded->room = 100;
+  EXPECT_TRUE(create_many(50).ok());
+  EXPECT_EQ(crowded->most_at_once, 4U);
 }
 
 // ---- stages -------------------------------------------------------------------------------------
