@@ -31,8 +31,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) return 0;
   boost::asio::io_context loop;
-  const auto connection = http::Http2Connection::start(
-      std::make_shared<http::Channel>(loop.get_executor(), ends[0]), 1 << 20);
+  const auto connection =
+      http::Http2Connection::start(std::make_shared<http::Channel>(loop.get_executor(), ends[0]),
+                                   {.max_body = 1 << 20, .idle = seconds(30)});
   int ended = 0;
   spawn(loop.get_executor(), ask(connection, "GET", ended)).detach();
   spawn(loop.get_executor(), ask(connection, "POST", ended)).detach();
