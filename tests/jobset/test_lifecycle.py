@@ -433,10 +433,14 @@ def test_pods_say_the_priority_of_their_class(scene, classes):
 
 
 @pytest.mark.only("real")  # where it is another process
-def test_pods_are_made_again_while_the_operator_is_down(scene):
+@pytest.mark.parametrize("annotations", [
+    pytest.param({}, id="anywhere"),
+    pytest.param({"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack",
+                  "alpha.jobset.sigs.k8s.io/node-selector": "true"}, id="on labelled nodes")])
+def test_pods_are_made_again_while_the_operator_is_down(scene, annotations):
     job = replicated("w", "run")
     job["template"]["spec"]["backoffLimit"] = 3
-    scene.submit(job)
+    scene.submit(job, annotations=annotations)
     [first] = scene.wait(scene.pods, "no pod")
     scene.world.operator.stop(graceful=True)
     try:

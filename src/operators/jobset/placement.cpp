@@ -170,10 +170,11 @@ Json admitted_pod(Json pod) {
 
 std::string needs_admission_expression() {
   return fmt::format(
+      "!(has(object.metadata.annotations) && '{2}' in object.metadata.annotations) && ("
       "has(object.metadata.annotations) && '{0}' in object.metadata.annotations || "
       "!has(object.spec.priority) || !('{1}' in object.metadata.labels) || "
-      "object.metadata.labels['{1}'] != string(object.spec.priority)",
-      keys::kExclusiveTopology, keys::kPriority);
+      "object.metadata.labels['{1}'] != string(object.spec.priority))",
+      keys::kExclusiveTopology, keys::kPriority, keys::kNodeSelectorStrategy);
 }
 
 runtime::Plan place_followers(const std::vector<const api::Pod*>& pods, const FindNode& find_node,
