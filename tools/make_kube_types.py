@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/local/apiserver/types/*_types.cpp from the Go sources of Kubernetes' API modules.
+"""Writes src/kube/types/*_types.cpp from the Go sources of Kubernetes' API modules.
 
 usage: make_kube_types.py --modules DIR --version v0.33.13 [--out DIR]
 
@@ -51,7 +51,7 @@ ROOTS = {
     "authorization/v1": ["LocalSubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview",
                          "SubjectAccessReview"],
     "admissionregistration/v1": ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"],
-    "meta/v1": ["DeleteOptions"],
+    "meta/v1": ["DeleteOptions", "PartialObjectMetadata", "Status"],
     "apiextensions/v1": ["CustomResourceDefinition"],
 }
 GROUPS = {"core/v1": "", "apps/v1": "apps", "batch/v1": "batch", "autoscaling/v1": "autoscaling",
@@ -222,7 +222,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--modules", required=True, type=pathlib.Path)
     parser.add_argument("--version", required=True)
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("src/local/apiserver/types"))
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("src/kube/types"))
     options = parser.parse_args()
     packages = {}
     for package, (module, folder) in PACKAGES.items():
@@ -233,15 +233,15 @@ def main():
             tables.write(package, kind)
 
     head = HEAD.format(version=options.version)
-    declared = [head, "#pragma once\n", '#include "local/apiserver/types/type_info.h"\n',
-                "namespace grapnel::local::shapes {\n"]
+    declared = [head, "#pragma once\n", '#include "kube/types/type_info.h"\n',
+                "namespace grapnel::kube::shapes {\n"]
     declared += [f"extern const TypeInfo {symbol(q)};" for q in sorted(tables.written)]
-    declared += ["\n}  // namespace grapnel::local::shapes\n"]
+    declared += ["\n}  // namespace grapnel::kube::shapes\n"]
     (options.out / "shapes.h").write_text("\n".join(declared))
 
     for package in PACKAGES:
         own = {q: v for q, v in sorted(tables.written.items()) if q.startswith(package + ".")}
-        out = [head, '#include "local/apiserver/types/shapes.h"\n', "namespace grapnel::local::shapes {",
+        out = [head, '#include "kube/types/shapes.h"\n', "namespace grapnel::kube::shapes {",
                "namespace {\n", "using Form = FieldInfo::Form;", "using Shape = FieldInfo::Shape;",
                "using Merge = FieldInfo::Merge;\n"]
         for qualified, (lines, _) in own.items():
@@ -252,10 +252,10 @@ def main():
             fields = f"k{symbol(qualified)}" if lines else "{}"
             out += [f'constinit const TypeInfo {symbol(qualified)}{{"{qualified}", {fields}, '
                     f'{"true" if atomic else "false"}}};']
-        out += ["\n}  // namespace grapnel::local::shapes\n"]
+        out += ["\n}  // namespace grapnel::kube::shapes\n"]
         (options.out / (package.split("/")[0] + "_types.cpp")).write_text("\n".join(out))
 
-    out = [head, "#include <array>\n", '#include "local/apiserver/types/shapes.h"\n', "namespace grapnel::local {", "namespace {\n",
+    out = [head, "#include <array>\n", '#include "kube/types/shapes.h"\n', "namespace grapnel::kube {", "namespace {\n",
            "struct Root {", "  std::string_view group;", "  std::string_view version;",
            "  std::string_view kind;", "  const TypeInfo* type;", "};",
            "constexpr auto kRoots = std::to_array<Root>({"]
@@ -267,7 +267,7 @@ def main():
             "const TypeInfo* type_of_kind(std::string_view group, std::string_view version,",
             "                             std::string_view kind) {", "  for (const Root& root : kRoots) {",
             "    if (root.group == group && root.version == version && root.kind == kind) return root.type;",
-            "  }", "  return nullptr;", "}\n", "}  // namespace grapnel::local\n"]
+            "  }", "  return nullptr;", "}\n", "}  // namespace grapnel::kube\n"]
     (options.out / "roots.cpp").write_text("\n".join(out))
     print(len(tables.written), "types")
 

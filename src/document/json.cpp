@@ -13,6 +13,51 @@
 namespace grapnel {
 namespace {
 
+// How that byte is written; "" as it is, "u" by its number. kubectl's printer also escapes what HTML
+// would read as its own.
+std::string_view escape_of(char byte, bool for_html) {
+  switch (byte) {
+    case '"':
+      return "\\\"";
+    case '\\':
+      return "\\\\";
+    case '\n':
+      return "\\n";
+    case '\r':
+      return "\\r";
+    case '\t':
+      return "\\t";
+    case '\b':
+      return "\\b";
+    case '\f':
+      return "\\f";
+    case '<':
+    case '>':
+    case '&':
+      return for_html ? "u" : "";
+    default:
+      return static_cast<unsigned char>(byte) < 0x20 ? "u" : "";
+  }
+}
+
+void append_quoted(std::string& out, std::string_view text, bool for_html) {
+  out += '"';
+  size_t plain = 0;  // start of what needs no escape
+  for (size_t i = 0; i < text.size(); ++i) {
+    const std::string_view escape = escape_of(text[i], for_html);
+    if (escape.empty()) continue;
+    out += text.substr(plain, i - plain);
+    if (escape == "u") {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned char>(text[i]));
+    } else {
+      out += escape;
+    }
+    plain = i + 1;
+  }
+  out += text.substr(plain);
+  out += '"';
+}
+
 // boost::json::serialize writes 1.5 as 1.5E0 and has no pretty form.
 class Writer {
  public:
@@ -36,7 +81,7 @@ class Writer {
         text_ += number_text(value.get_double());
         break;
       case boost::json::kind::string:
-        write_string(value.get_string());
+        append_quoted(text_, value.get_string(), pretty_);
         break;
       case boost::json::kind::array:
         write_array(value.get_array());
@@ -77,53 +122,9 @@ class Writer {
 
   void write_member(const JsonObject::value_type& member, bool& first) {
     next_line(first);
-    write_string(member.key());
+    append_quoted(text_, member.key(), pretty_);
     text_ += pretty_ ? ": " : ":";
     write(member.value());
-  }
-
-  void write_string(std::string_view s) {
-    text_ += '"';
-    size_t plain = 0;  // start of what needs no escape
-    for (size_t i = 0; i < s.size(); ++i) {
-      const std::string_view escape = escape_of(s, i);
-      if (escape.empty()) continue;
-      text_ += s.substr(plain, i - plain);
-      if (escape == "u") {
-        text_ += fmt::format("\\u{:04x}", static_cast<unsigned char>(s[i]));
-      } else {
-        text_ += escape;
-      }
-      plain = i + 1;
-    }
-    text_ += s.substr(plain);
-    text_ += '"';
-  }
-
-  // How that byte is written; "" as it is, "u" by its number.
-  std::string_view escape_of(std::string_view s, size_t i) const {
-    switch (s[i]) {
-      case '"':
-        return "\\\"";
-      case '\\':
-        return "\\\\";
-      case '\n':
-        return "\\n";
-      case '\r':
-        return "\\r";
-      case '\t':
-        return "\\t";
-      case '\b':
-        return "\\b";
-      case '\f':
-        return "\\f";
-      case '<':
-      case '>':
-      case '&':
-        return pretty_ ? "u" : "";  // kubectl's printer does, for the sake of HTML
-      default:
-        return static_cast<unsigned char>(s[i]) < 0x20 ? "u" : "";
-    }
   }
 
   void open(char bracket) {
@@ -239,6 +240,10 @@ Result<Json> parse_json(std::string_view text) {
   if (!error && taken < text.size()) error = boost::json::error::extra_data;
   if (error) return fail(Reason::kDecode, "invalid JSON: {}", error.message());
   return parser.handler().take();
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  append_quoted(out, text, false);
 }
 
 std::string to_text(const Json& value) {

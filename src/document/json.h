@@ -25,6 +25,8 @@ Result<Json> parse_json(std::string_view text);
 std::string to_text(const Json& value);         // compact, members in their order
 std::string to_pretty_text(const Json& value);  // as kubectl -o json prints: four spaces, sorted
 
+void append_quoted(std::string& out, std::string_view text);  // as a JSON string
+
 // at(pod, "metadata", "labels", "app"): the value there, or nullptr when any step is missing or is
 // not an object.
 const Json* find(const Json& value, std::string_view key);

@@ -4,12 +4,27 @@
 
 #include <algorithm>
 
+#include "kube/types/protobuf.h"
+#include "kube/watch_as_json.h"
+
 namespace grapnel::kube {
 namespace {
 
 constexpr size_t kMaxErrorBody = 1UL << 20;
 
 using Stream = std::unique_ptr<http::BodyStream>;
+
+bool is_protobuf(const http::Headers& headers) {
+  return headers.get("Content-Type").starts_with(kProtobuf);
+}
+
+// A body that cannot be read stays as it is: who parses it says what is wrong.
+void write_as_json(http::Response& answer) {
+  if (!is_protobuf(answer.headers)) return;
+  if (auto text = json_of_protobuf(answer.body, {.managed_fields = false})) {
+    answer.body = std::move(*text);
+  }
+}
 
 bool is_write(const http::Request& request) {
   return request.method != "GET";
@@ -102,8 +117,9 @@ Task<Result<Answer>> Client::exchange(http::Request& request, Send<Answer> send,
 }
 
 Task<Result<Json>> Client::send_json(http::Request request) {
-  const auto answer = co_await exchange(request, &http::Transport::send, &refuses_us);
+  auto answer = co_await exchange(request, &http::Transport::send, &refuses_us);
   if (!answer) co_return fail(answer.error());
+  write_as_json(*answer);
   co_return read_json(request, *answer);
 }
 
@@ -128,7 +144,10 @@ Result<Json> Client::read_json(const http::Request& request, const http::Respons
 Task<Result<Stream>> Client::open(http::Request request) {
   auto answer = co_await exchange(request, &http::Transport::open, &refuses_us_on_stream);
   if (!answer) co_return fail(std::move(answer.error()));
-  if (is_success(answer->status)) co_return std::move(answer->body);
+  if (is_success(answer->status)) {
+    co_return is_protobuf(answer->headers) ? watch_as_json(std::move(answer->body))
+                                           : std::move(answer->body);
+  }
 
   http::Response whole{.status = answer->status, .headers = std::move(answer->headers)};
   Clock& clock = *options_.clock;
@@ -136,6 +155,7 @@ Task<Result<Stream>> Client::open(http::Request request) {
     co_await with_deadline(clock, clock.instant() + seconds(10),
                            collect(*answer->body, whole.body));
   }
+  write_as_json(whole);
   co_return fail(error_of_answer(whole, describe(request)));
 }
 

@@ -61,6 +61,7 @@ struct DeleteOptions {
   std::string propagation;  // Background, Foreground, Orphan; "": the server's default
   std::optional<int64_t> grace_seconds;
   bool dry_run = false;
+  bool metadata_only = false;  // of the answer
 };
 
 struct LogOptions {
@@ -97,6 +98,9 @@ struct ClientOptions {
   std::string field_manager = "grapnel";
   std::string user_agent = "grapnel";
   Duration timeout = seconds(30);
+  // Objects and watches of built-in kinds go over the wire as protobuf, which costs kube-apiserver
+  // less. Nothing of it is to be seen here.
+  bool protobuf = false;
   // Called after each answer, for the metrics: the HTTP method, and code 0 when no answer came.
   std::function<void(std::string_view method, int code, Duration took)> observe;
   // For exec() and port_forward(), which need more than a transport; without it they fail.
@@ -150,6 +154,7 @@ class Client {
   Task<Result<std::unique_ptr<http::WebSocket>>> open_websocket(Where pod, Query query,
                                                                 std::string protocol);
   http::Request request(std::string_view method, std::string_view path, const Query& query) const;
+  bool speaks_protobuf(const Kind& kind) const;
   Task<Result<>> authorize(http::Request& request);
   Result<Json> read_json(const http::Request& request, const http::Response& answer) const;
   std::string describe(const http::Request& request) const;

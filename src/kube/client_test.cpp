@@ -4,6 +4,7 @@
 
 #include "kube/fake_test.h"
 #include "kube/fake_websocket_test.h"
+#include "kube/types/protobuf.h"
 
 namespace grapnel::kube {
 namespace {
@@ -39,10 +40,11 @@ struct ClientTest : LoopTest {
   std::vector<std::string> observed;
   std::unique_ptr<Client> client_ = with({});
 
-  std::unique_ptr<Client> with(std::shared_ptr<Credentials> credentials) {
+  std::unique_ptr<Client> with(std::shared_ptr<Credentials> credentials, bool protobuf = false) {
     return std::make_unique<Client>(
         transport, std::move(credentials),
         ClientOptions{.server = "https://host:6443/prefix/",
+                      .protobuf = protobuf,
                       .observe = [this](std::string_view method, int code, Duration) {
                         observed.push_back(fmt::format("{} {}", method, code));
                       }});
@@ -178,6 +180,51 @@ TEST_F(ClientTest, Deletes) {
   run(client().remove_collection(kinds::kPod, {.ns = "a", .label_selector = "x=y"})).value();
   EXPECT_EQ(line(), "DELETE /api/v1/namespaces/a/pods?labelSelector=x%3Dy");
   EXPECT_EQ(body().as_object().size(), 2U);
+}
+
+TEST_F(ClientTest, BuiltInKindsGoAsProtobufWhereTheServerSpeaksIt) {
+  client_ = with({}, true);
+  Json pod = object("a", "b");
+  pod.as_object()["apiVersion"] = "v1";
+  pod.as_object()["kind"] = "Pod";
+  transport->answers.push_back(
+      http::Response{.status = 201,
+                     .headers = {{"Content-Type", std::string(kProtobuf)}},
+                     .body = encode_protobuf(parse_json(R"({"apiVersion": "meta.k8s.io/v1",
+          "kind": "PartialObjectMetadata", "metadata": {"resourceVersion": "7"}})")
+                                                 .value())
+                                 .value()});
+  const auto made = run(client().create(kinds::kPod, pod, {.metadata_only = true}));
+  EXPECT_EQ(string_or(at(made.value(), "metadata", "resourceVersion")), "7");
+  EXPECT_EQ(asked().headers.get("Content-Type"), kProtobuf);
+  EXPECT_TRUE(asked().headers.get("Accept").starts_with(std::string(kProtobuf) + ";as=Partial"));
+  EXPECT_TRUE(equal(decode_protobuf(asked().body).value(), pod));
+
+  // A field of a Kubernetes newer than our tables must not get lost on the way.
+  pod.as_object()["spec"] = JsonObject{{"fromTheFuture", 1}};
+  run(client().create(kinds::kPod, pod)).value();
+  EXPECT_EQ(asked().headers.get("Content-Type"), "application/json");
+  EXPECT_TRUE(equal(body(), pod));
+
+  run(client().create(kinds::kJobSet, object("a", "b"), {.metadata_only = true})).value();
+  EXPECT_EQ(asked().headers.get("Content-Type"), "application/json");
+  EXPECT_TRUE(asked().headers.get("Accept").starts_with("application/json;as=Partial"));
+
+  transport->answers.assign({http::Response{
+      .status = 409,
+      .headers = {{"Content-Type", std::string(kProtobuf)}},
+      .body = encode_protobuf(parse_json(R"({"apiVersion": "meta.k8s.io/v1", "kind": "Status",
+                          "status": "Failure", "message": "no", "reason": "AlreadyExists",
+                          "code": 409})")
+                                  .value())
+                  .value()}});
+  const auto refused = run(client().create(kinds::kPod, object("a", "b")));
+  EXPECT_TRUE(refused.error().is(Reason::kAlreadyExists));
+  EXPECT_EQ(refused.error().message, "no");
+  const auto watch = run(client().open_watch(kinds::kPod, {}));
+  EXPECT_TRUE(watch.error().is(Reason::kAlreadyExists));
+  EXPECT_EQ(asked().headers.get("Accept"),
+            "application/vnd.kubernetes.protobuf;stream=watch,application/json");
 }
 
 TEST_F(ClientTest, WhatIsNotFullyNamedIsNeverSent) {

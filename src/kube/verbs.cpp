@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "kube/client.h"
+#include "kube/types/protobuf.h"
+#include "kube/types/type_info.h"
 
 namespace grapnel::kube {
 namespace {
@@ -13,6 +15,12 @@ constexpr std::string_view kJsonForCaches =
     "application/json;drop=metadata.managedFields,application/json";
 constexpr std::string_view kJsonOfMetadata =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+constexpr std::string_view kProtobufOfMetadata =
+    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+// Servers that write their watches as JSON alone do so.
+constexpr std::string_view kProtobufForCaches =
+    "application/vnd.kubernetes.protobuf;stream=watch,application/json";
 // The API server gives a list up after a minute; to stop waiting before it would only repeat its
 // work.
 constexpr Duration kListTimeout = seconds(65);
@@ -38,6 +46,18 @@ void set_body(http::Request& request, Json body, std::string_view type = kJson) 
   request.headers.set("Content-Type", std::string(type));
   request.body = to_text(body);
   request.body.shrink_to_fit();
+}
+
+void set_object(http::Request& request, Json object, bool protobuf) {
+  auto encoded = protobuf ? encode_protobuf(object) : std::nullopt;
+  if (!encoded) return set_body(request, std::move(object));
+  request.headers.set("Content-Type", std::string(kProtobuf));
+  request.body = std::move(*encoded);
+  request.body.shrink_to_fit();
+}
+
+void ask_for_metadata(http::Request& request, bool protobuf) {
+  request.headers.set("Accept", std::string(protobuf ? kProtobufOfMetadata : kJsonOfMetadata));
 }
 
 Query list_query(const ListOptions& options) {
@@ -115,6 +135,11 @@ Task<Result<T>> refused(Failure failure) {
 
 }  // namespace
 
+// Of kinds that others have defined, a server knows JSON alone.
+bool Client::speaks_protobuf(const Kind& kind) const {
+  return options_.protobuf && type_of_kind(kind.group, kind.version, kind.kind) != nullptr;
+}
+
 Task<Result<Json>> Client::get(Kind kind, Where where) {
   const auto path = object_path(kind, where);
   if (!path) return refused<Json>(fail(path.error()));
@@ -145,7 +170,8 @@ Task<Result<Stream>> Client::open_watch(Kind kind, WatchOptions options) {
   const auto path = collection_path(kind, options.ns);
   if (!path) return refused<Stream>(fail(path.error()));
   http::Request ask = request("GET", *path, watch_query(options));
-  ask.headers.set("Accept", std::string(kJsonForCaches));
+  ask.headers.set("Accept",
+                  std::string(speaks_protobuf(kind) ? kProtobufForCaches : kJsonForCaches));
   ask.idle_timeout = options.idle_timeout.value_or(options.timeout + seconds(5));
   return open(std::move(ask));
 }
@@ -159,8 +185,8 @@ Task<Result<Json>> Client::create(Kind kind, Json object, WriteOptions options) 
   const auto path = collection_path(kind, where.ns);
   if (!path) return refused<Json>(fail(path.error()));
   http::Request ask = request("POST", *path, write_query(options, options_));
-  if (options.metadata_only) ask.headers.set("Accept", std::string(kJsonOfMetadata));
-  set_body(ask, std::move(object));
+  if (options.metadata_only) ask_for_metadata(ask, speaks_protobuf(kind));
+  set_object(ask, std::move(object), speaks_protobuf(kind));
   return send_json(std::move(ask));
 }
 
@@ -171,8 +197,8 @@ Task<Result<Json>> Client::update(Kind kind, Json object, std::string subresourc
   const auto path = object_path(kind, where);
   if (!path) return refused<Json>(fail(path.error()));
   http::Request ask = request("PUT", *path, write_query(options, options_));
-  if (options.metadata_only) ask.headers.set("Accept", std::string(kJsonOfMetadata));
-  set_body(ask, std::move(object));
+  if (options.metadata_only) ask_for_metadata(ask, speaks_protobuf(kind));
+  set_object(ask, std::move(object), speaks_protobuf(kind));
   return send_json(std::move(ask));
 }
 
@@ -183,7 +209,7 @@ Task<Result<Json>> Client::patch(Kind kind, Where where, PatchType type, Json bo
   Query query = write_query(options, options_);
   query.add_flag("force", type == PatchType::kApply && options.force);
   http::Request ask = request("PATCH", *path, query);
-  if (options.metadata_only) ask.headers.set("Accept", std::string(kJsonOfMetadata));
+  if (options.metadata_only) ask_for_metadata(ask, speaks_protobuf(kind));
   set_body(ask, std::move(body), content_type(type));
   return send_json(std::move(ask));
 }
@@ -192,6 +218,7 @@ Task<Result<Json>> Client::remove(Kind kind, Where where, DeleteOptions options)
   const auto path = object_path(kind, where);
   if (!path) return refused<Json>(fail(path.error()));
   http::Request ask = request("DELETE", *path, {});
+  if (options.metadata_only) ask_for_metadata(ask, speaks_protobuf(kind));
   set_body(ask, delete_body(options));
   return send_json(std::move(ask));
 }

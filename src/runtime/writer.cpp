@@ -132,7 +132,8 @@ Task<WriteResult> write(kube::Client& client, const Delete& erase) {
       co_await client.remove(*target.kind, where_of(target),
                              {.uid = target.uid,
                               .propagation = std::string(propagation_of(erase.propagation)),
-                              .grace_seconds = erase.grace_seconds});
+                              .grace_seconds = erase.grace_seconds,
+                              .metadata_only = true});
   if (answer || answer.error().is(Reason::kNotFound)) co_return gone(target);
   Error& error = answer.error();
   if (!error.is(Reason::kConflict) && !error.ambiguous) co_return failure(std::move(error));

@@ -83,11 +83,11 @@ Task<int> serve(Executor executor, OperatorOptions options) {
   auto access = kube::find_access({.kubeconfig = options.kubeconfig, .context = options.context});
   if (!access) co_return report(access.error(), kUsage);
   runtime::Metrics metrics(access->server.substr(access->server.find("//") + 2));
-  auto connection =
-      kube::connect(executor, std::move(*access),
-                    {.observe = [&metrics](std::string_view method, int code, Duration took) {
-                      metrics.observe_request(method, code, took);
-                    }});
+  auto connection = kube::connect(
+      executor, std::move(*access),
+      {.protobuf = true, .observe = [&metrics](std::string_view method, int code, Duration took) {
+         metrics.observe_request(method, code, took);
+       }});
   if (!connection) co_return report(connection.error(), kUsage);
   auto how = manager_options(options, connection->ns, metrics);
   if (!how) co_return report(how.error(), kFailed);

@@ -6,13 +6,13 @@
 
 #include "base/strings.h"
 #include "document/yaml.h"
+#include "kube/types/conform.h"
+#include "kube/types/protobuf.h"
 #include "local/apiserver/api.h"
 #include "local/apiserver/crd.h"
 #include "local/apiserver/duplicate_fields.h"
 #include "local/apiserver/schema.h"
 #include "local/apiserver/table.h"
-#include "local/apiserver/types/conform.h"
-#include "local/apiserver/types/protobuf.h"
 #include "local/apiserver/write.h"
 
 namespace grapnel::local {
@@ -44,7 +44,7 @@ Answer<Json> decode_body(const Call& call) {
     return std::move(documents->front().value);
   }
   if (type == "application/vnd.kubernetes.protobuf" && (!call.type || !call.type->custom)) {
-    auto json = decode_protobuf(body);
+    auto json = kube::decode_protobuf(body);
     if (!json) return Refusal(bad_request(json.error().message));
     return std::move(*json);
   }
@@ -84,8 +84,9 @@ Answer<> check_fields(Call& call, Json& object) {
   if (type.custom) {
     if (type.custom->schema.is_object()) unknown = prune(type.custom->schema, object);
     std::sort(unknown.begin(), unknown.end());
-  } else if (const TypeInfo* shape = type_of_kind(type.group, type.version, type.kind)) {
-    auto found = conform(*shape, object.as_object());
+  } else if (const kube::TypeInfo* shape =
+                 kube::type_of_kind(type.group, type.version, type.kind)) {
+    auto found = kube::conform(*shape, object.as_object());
     if (found) {
       unknown = std::move(*found);
     } else {

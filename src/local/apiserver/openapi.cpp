@@ -70,9 +70,9 @@ Json document_v3(const Api& api, const std::string& group, const std::string& ve
                                                {"put", operation(*type, "put", true)},
                                                {"patch", operation(*type, "patch", true)},
                                                {"delete", operation(*type, "delete", false)}};
-    if (const TypeInfo* shape = type_of_kind(type->group, type->version, type->kind)) {
+    if (const kube::TypeInfo* shape = kube::type_of_kind(type->group, type->version, type->kind)) {
       add_schema(*shape, schemas);
-      JsonObject& own = schemas[schema_name(*shape)].as_object();
+      JsonObject& own = schemas[local::schema_name(*shape)].as_object();
       // Every kind says what it is.
       for (const char* field : {"apiVersion", "kind"}) {
         ensure_object(own, "properties")[field] = JsonObject{{"type", "string"}};

@@ -7,9 +7,9 @@
 namespace grapnel::local {
 namespace {
 
-using Form = FieldInfo::Form;
-using Shape = FieldInfo::Shape;
-using Merge = FieldInfo::Merge;
+using Form = kube::FieldInfo::Form;
+using Shape = kube::FieldInfo::Shape;
+using Merge = kube::FieldInfo::Merge;
 
 JsonObject typed(const char* type, const char* format = "") {
   JsonObject schema{{"type", type}};
@@ -17,7 +17,7 @@ JsonObject typed(const char* type, const char* format = "") {
   return schema;
 }
 
-JsonObject value_schema(const FieldInfo& field, JsonObject& schemas) {
+JsonObject value_schema(const kube::FieldInfo& field, JsonObject& schemas) {
   switch (field.form) {
     case Form::kString:
     case Form::kDuration:
@@ -46,7 +46,7 @@ JsonObject value_schema(const FieldInfo& field, JsonObject& schemas) {
   }
 }
 
-JsonObject field_schema(const FieldInfo& field, JsonObject& schemas) {
+JsonObject field_schema(const kube::FieldInfo& field, JsonObject& schemas) {
   JsonObject value = value_schema(field, schemas);
   if (field.shape == Shape::kOne) return value;
   if (field.shape == Shape::kMap) {
@@ -64,8 +64,8 @@ JsonObject field_schema(const FieldInfo& field, JsonObject& schemas) {
   return list;
 }
 
-void add_properties(const TypeInfo& type, JsonObject& properties, JsonObject& schemas) {
-  for (const FieldInfo& field : type.fields) {
+void add_properties(const kube::TypeInfo& type, JsonObject& properties, JsonObject& schemas) {
+  for (const kube::FieldInfo& field : type.fields) {
     if (field.name.empty()) {
       if (field.type != nullptr) add_properties(*field.type, properties, schemas);
     } else {
@@ -76,7 +76,7 @@ void add_properties(const TypeInfo& type, JsonObject& properties, JsonObject& sc
 
 }  // namespace
 
-std::string schema_name(const TypeInfo& type) {
+std::string schema_name(const kube::TypeInfo& type) {
   const size_t slash = type.name.find('/');
   const std::string_view package = type.name.substr(0, slash);
   const std::string_view rest = type.name.substr(slash + 1);
@@ -87,7 +87,7 @@ std::string schema_name(const TypeInfo& type) {
   return fmt::format("io.k8s.api.{}.{}", package, rest);
 }
 
-void add_schema(const TypeInfo& type, JsonObject& schemas) {
+void add_schema(const kube::TypeInfo& type, JsonObject& schemas) {
   const std::string name = schema_name(type);
   if (schemas.contains(name)) return;
   schemas[name] = JsonObject{{"type", "object"}};  // before its fields: types may hold themselves

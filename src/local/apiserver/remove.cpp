@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "kube/types/conform.h"
+#include "kube/types/shapes.h"
 #include "local/apiserver/metadata.h"
 #include "local/apiserver/selection.h"
-#include "local/apiserver/types/conform.h"
-#include "local/apiserver/types/shapes.h"
 #include "local/apiserver/write.h"
 
 namespace grapnel::local {
@@ -162,7 +162,7 @@ Answer<> check_options(Json& body) {
     return refuse(fmt::format("no kind {} is registered for version {} in scheme", quoted(kind),
                               quoted(version)));
   }
-  if (auto known = conform(shapes::meta_v1_DeleteOptions, body.as_object()); !known) {
+  if (auto known = kube::conform(kube::shapes::meta_v1_DeleteOptions, body.as_object()); !known) {
     return refuse(known.error().message);
   }
   const Json* dry = find(body, "dryRun");

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "local/apiserver/types/conform.h"
-#include "local/apiserver/types/shapes.h"
+#include "kube/types/conform.h"
+#include "kube/types/shapes.h"
 
 namespace grapnel::local {
 namespace {
@@ -74,7 +74,7 @@ class Pruner {
   void metadata(Json& value, const std::string& path) {
     JsonObject* object = value.if_object();
     if (object == nullptr) return;
-    const auto unknown = conform(shapes::meta_v1_ObjectMeta, *object);
+    const auto unknown = kube::conform(kube::shapes::meta_v1_ObjectMeta, *object);
     if (!unknown) return;  // validation says so
     for (const std::string& field : *unknown) pruned.push_back(path + "." + field);
   }

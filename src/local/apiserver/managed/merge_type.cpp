@@ -3,18 +3,18 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "kube/types/shapes.h"
 #include "local/apiserver/crd.h"
-#include "local/apiserver/types/shapes.h"
 
 namespace grapnel::local {
 namespace {
 
-using Form = FieldInfo::Form;
-using Shape = FieldInfo::Shape;
-using Merge = FieldInfo::Merge;
+using Form = kube::FieldInfo::Form;
+using Shape = kube::FieldInfo::Shape;
+using Merge = kube::FieldInfo::Merge;
 
-constexpr FieldInfo kMetadata{
-    .name = "metadata", .form = Form::kMessage, .type = &shapes::meta_v1_ObjectMeta};
+constexpr kube::FieldInfo kMetadata{
+    .name = "metadata", .form = Form::kMessage, .type = &kube::shapes::meta_v1_ObjectMeta};
 
 }  // namespace
 
@@ -24,12 +24,12 @@ MergeType MergeType::of(const ResourceType& type) {
     root.resource_ = true;
     if (type.custom->schema.is_object()) root.schema_ = &type.custom->schema;
   } else {
-    root.struct_ = type_of_kind(type.group, type.version, type.kind);
+    root.struct_ = kube::type_of_kind(type.group, type.version, type.kind);
   }
   return root;
 }
 
-const TypeInfo* MergeType::fields() const {
+const kube::TypeInfo* MergeType::fields() const {
   if (struct_ != nullptr) return struct_;
   if (field_ != nullptr && field_->form == Form::kMessage &&
       (inside_ || field_->shape == Shape::kOne)) {
@@ -40,20 +40,20 @@ const TypeInfo* MergeType::fields() const {
 
 bool MergeType::atomic() const {
   if (field_ != nullptr && !inside_ && field_->merge == Merge::kAtomic) return true;
-  if (const TypeInfo* type = fields()) return type->atomic;
+  if (const kube::TypeInfo* type = fields()) return type->atomic;
   if (schema_ != nullptr) return string_or(find(*schema_, "x-kubernetes-map-type")) == "atomic";
   return false;
 }
 
 bool MergeType::declares(std::string_view name) const {
-  if (const TypeInfo* type = fields()) return type->find(name) != nullptr;
+  if (const kube::TypeInfo* type = fields()) return type->find(name) != nullptr;
   if (resource_ && name == "metadata") return true;
   return schema_ != nullptr && at(*schema_, "properties", name) != nullptr;
 }
 
 bool MergeType::always_there(std::string_view name) const {
-  const TypeInfo* type = fields();
-  const FieldInfo* info = type == nullptr ? nullptr : type->find(name);
+  const kube::TypeInfo* type = fields();
+  const kube::FieldInfo* info = type == nullptr ? nullptr : type->find(name);
   if (info == nullptr) return false;
   return info->required ||
          (info->form == Form::kMessage && info->shape == Shape::kOne && !info->pointer);
@@ -61,7 +61,7 @@ bool MergeType::always_there(std::string_view name) const {
 
 MergeType MergeType::member(std::string_view name) const {
   MergeType next;
-  if (const TypeInfo* type = fields()) {
+  if (const kube::TypeInfo* type = fields()) {
     next.field_ = type->find(name);
     return next;
   }

@@ -8,7 +8,7 @@
 
 #include "document/json.h"
 #include "local/apiserver/resource_type.h"
-#include "local/apiserver/types/type_info.h"
+#include "kube/types/type_info.h"
 
 namespace grapnel::local {
 
@@ -32,13 +32,13 @@ class MergeType {
 
  private:
   // Exactly one of them is set; none: deduced from the value (maps merge, lists do not).
-  const TypeInfo* struct_ = nullptr;
-  const FieldInfo* field_ = nullptr;
+  const kube::TypeInfo* struct_ = nullptr;
+  const kube::FieldInfo* field_ = nullptr;
   bool inside_ = false;  // an element of field_'s list or map, not the list or map itself
   const Json* schema_ = nullptr;
   bool resource_ = false;  // a custom resource's root: metadata has the common shape
 
-  const TypeInfo* fields() const;
+  const kube::TypeInfo* fields() const;
   std::vector<std::string_view> keys() const;
 };
 

@@ -3,9 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
-namespace grapnel::local {
+namespace grapnel::kube {
+
+// A body of Kubernetes' begins with these.
+inline constexpr std::string_view kProtobufMagic("k8s\0", 4);
 
 struct WireField {
   uint32_t number = 0;
@@ -30,4 +34,8 @@ class WireReader {
   bool ok_ = true;
 };
 
-}  // namespace grapnel::local
+// One field each, at the end of a message.
+void append_number(std::string& out, uint32_t number, uint64_t value);
+void append_bytes(std::string& out, uint32_t number, std::string_view bytes);
+
+}  // namespace grapnel::kube

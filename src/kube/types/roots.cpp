@@ -3,9 +3,9 @@
 
 #include <array>
 
-#include "local/apiserver/types/shapes.h"
+#include "kube/types/shapes.h"
 
-namespace grapnel::local {
+namespace grapnel::kube {
 namespace {
 
 struct Root {
@@ -61,6 +61,8 @@ constexpr auto kRoots = std::to_array<Root>({
     {"admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration", &shapes::admissionregistration_v1_MutatingWebhookConfiguration},
     {"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", &shapes::admissionregistration_v1_ValidatingWebhookConfiguration},
     {"meta.k8s.io", "v1", "DeleteOptions", &shapes::meta_v1_DeleteOptions},
+    {"meta.k8s.io", "v1", "PartialObjectMetadata", &shapes::meta_v1_PartialObjectMetadata},
+    {"meta.k8s.io", "v1", "Status", &shapes::meta_v1_Status},
     {"apiextensions.k8s.io", "v1", "CustomResourceDefinition", &shapes::apiextensions_v1_CustomResourceDefinition},
 });
 
@@ -74,4 +76,4 @@ const TypeInfo* type_of_kind(std::string_view group, std::string_view version,
   return nullptr;
 }
 
-}  // namespace grapnel::local
+}  // namespace grapnel::kube

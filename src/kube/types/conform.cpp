@@ -1,4 +1,4 @@
-#include "local/apiserver/types/conform.h"
+#include "kube/types/conform.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "base/strings.h"
 #include "base/time.h"
 
-namespace grapnel::local {
+namespace grapnel::kube {
 namespace {
 
 using Form = FieldInfo::Form;
@@ -239,4 +239,4 @@ Result<std::vector<std::string>> conform(const TypeInfo& type, JsonObject& objec
   return walk.take_unknown();
 }
 
-}  // namespace grapnel::local
+}  // namespace grapnel::kube

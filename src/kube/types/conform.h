@@ -8,11 +8,11 @@
 
 #include "base/result.h"
 #include "document/json.h"
-#include "local/apiserver/types/type_info.h"
+#include "kube/types/type_info.h"
 
-namespace grapnel::local {
+namespace grapnel::kube {
 
 // The paths of unknown fields: spec.containers[0].imagee.
 Result<std::vector<std::string>> conform(const TypeInfo& type, JsonObject& object);
 
-}  // namespace grapnel::local
+}  // namespace grapnel::kube

@@ -3,9 +3,9 @@
 
 #pragma once
 
-#include "local/apiserver/types/type_info.h"
+#include "kube/types/type_info.h"
 
-namespace grapnel::local::shapes {
+namespace grapnel::kube::shapes {
 
 extern const TypeInfo admissionregistration_v1_MatchCondition;
 extern const TypeInfo admissionregistration_v1_MutatingWebhook;
@@ -312,10 +312,15 @@ extern const TypeInfo meta_v1_DeleteOptions;
 extern const TypeInfo meta_v1_FieldSelectorRequirement;
 extern const TypeInfo meta_v1_LabelSelector;
 extern const TypeInfo meta_v1_LabelSelectorRequirement;
+extern const TypeInfo meta_v1_ListMeta;
 extern const TypeInfo meta_v1_ManagedFieldsEntry;
 extern const TypeInfo meta_v1_ObjectMeta;
 extern const TypeInfo meta_v1_OwnerReference;
+extern const TypeInfo meta_v1_PartialObjectMetadata;
 extern const TypeInfo meta_v1_Preconditions;
+extern const TypeInfo meta_v1_Status;
+extern const TypeInfo meta_v1_StatusCause;
+extern const TypeInfo meta_v1_StatusDetails;
 extern const TypeInfo networking_v1_HTTPIngressPath;
 extern const TypeInfo networking_v1_HTTPIngressRuleValue;
 extern const TypeInfo networking_v1_IPBlock;
@@ -355,4 +360,4 @@ extern const TypeInfo rbac_v1_Subject;
 extern const TypeInfo scheduling_v1_PriorityClass;
 extern const TypeInfo storage_v1_StorageClass;
 
-}  // namespace grapnel::local::shapes
+}  // namespace grapnel::kube::shapes

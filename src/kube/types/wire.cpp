@@ -1,6 +1,18 @@
-#include "local/apiserver/types/wire.h"
+#include "kube/types/wire.h"
 
-namespace grapnel::local {
+namespace grapnel::kube {
+namespace {
+
+void append_varint(std::string& out, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
+  out += static_cast<char>(value);
+}
+
+void append_tag(std::string& out, uint32_t number, WireField::Type type) {
+  append_varint(out, uint64_t{number} << 3 | static_cast<uint64_t>(type));
+}
+
+}  // namespace
 
 std::optional<WireField> WireReader::broken() {
   ok_ = false;
@@ -61,4 +73,15 @@ std::optional<WireField> WireReader::next() {
   return field;
 }
 
-}  // namespace grapnel::local
+void append_number(std::string& out, uint32_t number, uint64_t value) {
+  append_tag(out, number, WireField::Type::kVarint);
+  append_varint(out, value);
+}
+
+void append_bytes(std::string& out, uint32_t number, std::string_view bytes) {
+  append_tag(out, number, WireField::Type::kBytes);
+  append_varint(out, bytes.size());
+  out += bytes;
+}
+
+}  // namespace grapnel::kube

@@ -1,0 +1,61 @@
+#include "kube/watch_as_json.h"
+
+#include "kube/types/protobuf.h"
+
+namespace grapnel::kube {
+namespace {
+
+constexpr size_t kMostOfFrame = size_t{64} << 20;
+
+class WatchAsJson final : public http::BodyStream {
+ public:
+  explicit WatchAsJson(std::unique_ptr<http::BodyStream> protobuf)
+      : protobuf_(std::move(protobuf)) {}
+
+  Task<Result<std::string>> read() override {
+    for (;;) {
+      auto piece = co_await protobuf_->read();
+      if (!piece) co_return piece;
+      if (piece->empty()) co_return end();
+      rest_ += *piece;
+      auto lines = take_frames();
+      if (!lines || !lines->empty()) co_return lines;
+    }
+  }
+
+ private:
+  Result<std::string> end() const {
+    if (rest_.empty()) return std::string();
+    return fail(Reason::kTransport, "the watch ends in the middle of an event");
+  }
+
+  // Four bytes say how long a frame is.
+  Result<std::string> take_frames() {
+    std::string lines;
+    std::string_view rest = rest_;
+    while (rest.size() >= 4) {
+      size_t size = 0;
+      for (size_t i = 0; i < 4; ++i) size = size << 8 | static_cast<unsigned char>(rest[i]);
+      if (size > kMostOfFrame) return fail(Reason::kDecode, "an event of {} bytes", size);
+      if (rest.size() - 4 < size) break;
+      auto line = json_of_watch_event(rest.substr(4, size), {.managed_fields = false});
+      if (!line) return line;
+      lines += *line;
+      lines += '\n';
+      rest.remove_prefix(4 + size);
+    }
+    rest_.erase(0, rest_.size() - rest.size());
+    return lines;
+  }
+
+  std::unique_ptr<http::BodyStream> protobuf_;
+  std::string rest_;  // of a frame whose end has not come yet
+};
+
+}  // namespace
+
+std::unique_ptr<http::BodyStream> watch_as_json(std::unique_ptr<http::BodyStream> protobuf) {
+  return std::make_unique<WatchAsJson>(std::move(protobuf));
+}
+
+}  // namespace grapnel::kube
