@@ -200,6 +200,7 @@ class Tables:
             if pointer:
                 parts.append("true")
             lines.append("    {" + ", ".join(parts) + "},")
+        assert len(lines) <= 64, f"{qualified}: the reader counts fields in 64 bits"
         atomic = bool(re.search(r"\+structType=atomic", comment))
         self.written[qualified] = (lines, atomic)
 

@@ -13,8 +13,8 @@
 namespace grapnel {
 namespace {
 
-// How that byte is written; "" as it is, "u" by its number. kubectl's printer also escapes what HTML
-// would read as its own.
+// How that byte is written; "" as it is, "u" by its number. kubectl's printer also escapes what
+// HTML would read as its own.
 std::string_view escape_of(char byte, bool for_html) {
   switch (byte) {
     case '"':

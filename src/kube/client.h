@@ -98,8 +98,9 @@ struct ClientOptions {
   std::string field_manager = "grapnel";
   std::string user_agent = "grapnel";
   Duration timeout = seconds(30);
-  // Objects and watches of built-in kinds go over the wire as protobuf, which costs kube-apiserver
-  // less. Nothing of it is to be seen here.
+  // New objects and watches of built-in kinds go over the wire as protobuf, which costs
+  // kube-apiserver less. Nothing of it is to be seen here, but fields that our tables lack are not
+  // in a watch's objects.
   bool protobuf = false;
   // Called after each answer, for the metrics: the HTTP method, and code 0 when no answer came.
   std::function<void(std::string_view method, int code, Duration took)> observe;

@@ -198,7 +198,7 @@ Task<Result<Json>> Client::update(Kind kind, Json object, std::string subresourc
   if (!path) return refused<Json>(fail(path.error()));
   http::Request ask = request("PUT", *path, write_query(options, options_));
   if (options.metadata_only) ask_for_metadata(ask, speaks_protobuf(kind));
-  set_object(ask, std::move(object), speaks_protobuf(kind));
+  set_body(ask, std::move(object));
   return send_json(std::move(ask));
 }
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "document/json.h"
-#include "local/apiserver/resource_type.h"
 #include "kube/types/type_info.h"
+#include "local/apiserver/resource_type.h"
 
 namespace grapnel::local {
 
