@@ -1,11 +1,14 @@
 #include "kube/watch_as_json.h"
 
+#include <utility>
+
 #include "kube/types/protobuf.h"
 
 namespace grapnel::kube {
 namespace {
 
 constexpr size_t kMostOfFrame = size_t{64} << 20;
+constexpr size_t kEnough = size_t{32} << 10;  // text for its reader to go on with
 
 class WatchAsJson final : public http::BodyStream {
  public:
@@ -14,26 +17,28 @@ class WatchAsJson final : public http::BodyStream {
 
   Task<Result<std::string>> read() override {
     for (;;) {
+      auto lines = take_frames();
+      if (!lines || !lines->empty()) co_return lines;
       auto piece = co_await protobuf_->read();
       if (!piece) co_return piece;
       if (piece->empty()) co_return end();
-      rest_ += *piece;
-      auto lines = take_frames();
-      if (!lines || !lines->empty()) co_return lines;
+      rest_.erase(0, std::exchange(taken_, 0));
+      rest_ = rest_.empty() ? std::move(*piece) : rest_ + *piece;
     }
   }
 
  private:
   Result<std::string> end() const {
-    if (rest_.empty()) return std::string();
+    if (taken_ == rest_.size()) return std::string();
     return fail(Reason::kTransport, "the watch ends in the middle of an event");
   }
 
-  // Four bytes say how long a frame is.
+  // Four bytes say how long a frame is. Not all that have come become text at one time: a burst is
+  // not to be in memory thrice.
   Result<std::string> take_frames() {
     std::string lines;
-    std::string_view rest = rest_;
-    while (rest.size() >= 4) {
+    std::string_view rest = std::string_view(rest_).substr(taken_);
+    while (rest.size() >= 4 && lines.size() < kEnough) {
       size_t size = 0;
       for (size_t i = 0; i < 4; ++i) size = size << 8 | static_cast<unsigned char>(rest[i]);
       if (size > kMostOfFrame) return fail(Reason::kDecode, "an event of {} bytes", size);
@@ -44,12 +49,13 @@ class WatchAsJson final : public http::BodyStream {
       lines += '\n';
       rest.remove_prefix(4 + size);
     }
-    rest_.erase(0, rest_.size() - rest.size());
+    taken_ = rest_.size() - rest.size();
     return lines;
   }
 
   std::unique_ptr<http::BodyStream> protobuf_;
-  std::string rest_;  // of a frame whose end has not come yet
+  std::string rest_;  // from taken_ on: what is still to be read, at its end a part of a frame
+  size_t taken_ = 0;
 };
 
 }  // namespace

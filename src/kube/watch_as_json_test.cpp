@@ -55,6 +55,7 @@ struct WatchAsJson : LoopTest {
       const auto got = run(stream->read());
       if (!got) return {all, got.error().message};
       if (got->empty()) return {all, ""};
+      EXPECT_LT(got->size(), 40 << 10);
       all += *got;
     }
   }
@@ -65,6 +66,20 @@ TEST_F(WatchAsJson, LinesComeWholeHoweverTheBytesCome) {
   for (size_t piece = 1; piece <= bytes.size(); ++piece) {
     const auto [lines, error] = read(bytes, piece);
     EXPECT_EQ(lines, line("ADDED", "a") + line("DELETED", "b") + line("MODIFIED", "c"));
+    EXPECT_EQ(error, "");
+  }
+}
+
+TEST_F(WatchAsJson, ABurstBecomesTextBitByBit) {
+  std::string bytes;
+  std::string all;
+  for (int i = 0; i < 5000; ++i) {
+    bytes += frame("ADDED", std::to_string(i));
+    all += line("ADDED", std::to_string(i));
+  }
+  for (const size_t piece : {bytes.size(), bytes.size() / 3}) {
+    const auto [lines, error] = read(bytes, piece);
+    EXPECT_EQ(lines, all);
     EXPECT_EQ(error, "");
   }
 }
