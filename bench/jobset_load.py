@@ -31,8 +31,12 @@ def jobset(name, size, groups=1, held=False, namespace=NAMESPACE):
                          for i in range(groups)]}}
 
 
+def jobsets_beside(body):
+    return f"{GROUP}/namespaces/{body['metadata']['namespace']}/jobsets"
+
+
 def status_of(cluster, body):
-    path = f"{GROUP}/namespaces/{body['metadata']['namespace']}/jobsets/{body['metadata']['name']}"
+    path = f"{jobsets_beside(body)}/{body['metadata']['name']}"
     return cluster.request("GET", path, timeout=60)[1].get("status", {})
 
 
@@ -54,8 +58,7 @@ def wait(condition, pause=0.25, seconds=1800):
 
 
 def submit(cluster, body):
-    path = f"{GROUP}/namespaces/{body['metadata']['namespace']}/jobsets"
-    status, answer = cluster.request("POST", path, body, timeout=60)
+    status, answer = cluster.request("POST", jobsets_beside(body), body, timeout=60)
     assert status == 201, answer
 
 

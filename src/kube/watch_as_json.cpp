@@ -23,7 +23,11 @@ class WatchAsJson final : public http::BodyStream {
       if (!piece) co_return piece;
       if (piece->empty()) co_return end();
       rest_.erase(0, std::exchange(taken_, 0));
-      rest_ = rest_.empty() ? std::move(*piece) : rest_ + *piece;
+      if (rest_.empty()) {
+        rest_ = std::move(*piece);
+      } else {
+        rest_ += *piece;
+      }
     }
   }
 

@@ -43,7 +43,7 @@ Answer<Json> decode_body(const Call& call) {
     if (documents->empty()) return Json(JsonObject());
     return std::move(documents->front().value);
   }
-  if (type == "application/vnd.kubernetes.protobuf" && (!call.type || !call.type->custom)) {
+  if (type == kube::kProtobuf && (!call.type || !call.type->custom)) {
     auto json = kube::decode_protobuf(body);
     if (!json) return Refusal(bad_request(json.error().message));
     return std::move(*json);
