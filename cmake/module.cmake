@@ -36,6 +36,7 @@ function(grapnel_module path)
 
   if(sources)
     add_library(grapnel_${name} STATIC ${sources})
+    grapnel_precompile(grapnel_${name})
     set(scope PUBLIC)
   else()
     add_library(grapnel_${name} INTERFACE)
@@ -46,8 +47,7 @@ function(grapnel_module path)
 
   if(GRAPNEL_TESTS AND tests)
     add_executable(${name}_test ${tests})
-    # Coroutines under the sanitizers compile four times as fast unoptimised, and tests run once.
-    target_compile_options(${name}_test PRIVATE -O0)
+    grapnel_precompile(${name}_test)
     target_link_libraries(${name}_test grapnel_${name} GTest::gmock GTest::gtest_main rapidcheck)
     target_include_directories(${name}_test PRIVATE ${CMAKE_SOURCE_DIR})
     add_test(NAME ${name} COMMAND ${name}_test)

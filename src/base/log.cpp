@@ -27,7 +27,7 @@ Logger& logger() {
   return instance;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -80,13 +80,13 @@ bool log_enabled(LogLevel level) {
 void log(LogLevel level, std::string_view message, LogFields fields) {
   if (!log_enabled(level)) return;
   auto& l = logger();
-  std::string line = l.json ? "\"msg\":" + quoted(message) : std::string(message);
+  std::string line = l.json ? "\"msg\":" + in_quotes(message) : std::string(message);
   for (const auto& field : fields) {
     if (l.json) {
-      line += fmt::format(",{}:{}", quoted(field.key), quoted(field.value));
+      line += fmt::format(",{}:{}", in_quotes(field.key), in_quotes(field.value));
     } else {
       line += fmt::format(" {}={}", field.key,
-                          needs_quotes(field.value) ? quoted(field.value) : field.value);
+                          needs_quotes(field.value) ? in_quotes(field.value) : field.value);
     }
   }
   l.sink->log(spdlog_level(level), line);

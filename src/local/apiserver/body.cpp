@@ -99,10 +99,10 @@ Answer<> check_fields(Call& call, Json& object) {
   if (wrong.empty() && !(unknown.empty() && repeated.empty())) {
     std::vector<std::string> complaints;
     for (const std::string& path : repeated) {
-      complaints.push_back(fmt::format("duplicate field {}", quoted(path)));
+      complaints.push_back(fmt::format("duplicate field {}", in_quotes(path)));
     }
     for (const std::string& path : unknown) {
-      complaints.push_back(fmt::format("unknown field {}", quoted(path)));
+      complaints.push_back(fmt::format("unknown field {}", in_quotes(path)));
     }
     if (call.field_validation == "Strict" || is_apply(call)) {
       wrong = fmt::format("strict decoding error: {}", fmt::join(complaints, ", "));
@@ -116,11 +116,11 @@ Answer<> check_fields(Call& call, Json& object) {
     return Refusal(invalid(
         "", "", "",
         {Cause{.field = "patch",
-               .message = fmt::format("Invalid value: {}: {}", quoted(to_text(object)), wrong),
+               .message = fmt::format("Invalid value: {}: {}", in_quotes(to_text(object)), wrong),
                .reason = "FieldValueInvalid"}}));
   }
   return Refusal(bad_request(fmt::format("{} in version {} cannot be handled as a {}: {}",
-                                         type.kind, quoted(type.version), type.kind, wrong)));
+                                         type.kind, in_quotes(type.version), type.kind, wrong)));
 }
 
 Answer<Json> decode_object(Call& call) {
@@ -173,7 +173,7 @@ Answer<Json> decode_object(Call& call) {
     return Refusal(bad_request(
         fmt::format("{} in version {} cannot be handled as a {}: no kind "
                     "match for the resource {}",
-                    kind, quoted(call.type->version), call.type->kind, call.type->plural)));
+                    kind, in_quotes(call.type->version), call.type->kind, call.type->plural)));
   }
   fields["apiVersion"] = call.type->api_version();
   fields["kind"] = call.type->kind;

@@ -65,7 +65,7 @@ Answer<> parse_write_options(Call& call) {
         {Cause{.field = "fieldValidation",
                .message = fmt::format("Unsupported value: {}: supported values: \"\", \"Ignore\", "
                                       "\"Strict\", \"Warn\"",
-                                      quoted(validation)),
+                                      in_quotes(validation)),
                .reason = "FieldValueNotSupported"}}));
   }
   call.field_manager = call.query("fieldManager");

@@ -45,7 +45,7 @@ Answer<int64_t> parse_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) {
     return Refusal(
-        bad_request(fmt::format("strconv.ParseInt: parsing {}: invalid syntax", quoted(text))));
+        bad_request(fmt::format("strconv.ParseInt: parsing {}: invalid syntax", in_quotes(text))));
   }
   return number;
 }
@@ -87,7 +87,7 @@ Answer<uint64_t> parse_version(std::string_view text) {
         ApiError{.code = 500,
                  .message = fmt::format("resourceVersion: Invalid value: {}: strconv.ParseUint: "
                                         "parsing {}: invalid syntax",
-                                        quoted(text), quoted(text))});
+                                        in_quotes(text), in_quotes(text))});
   }
   return version;
 }

@@ -69,8 +69,8 @@ void validate_owners(const Json& meta, FieldErrors& errors) {
                                  "Kind:\"Event\", Name:{}, UID:{}, Controller:(*bool)(nil), "
                                  "BlockOwnerDeletion:(*bool)(nil)}}: /v1, Kind=Event is disallowed "
                                  "from being an owner",
-                                 quoted(string_or(find(owner, "name"))),
-                                 quoted(string_or(find(owner, "uid")))),
+                                 in_quotes(string_or(find(owner, "name"))),
+                                 in_quotes(string_or(find(owner, "uid")))),
           .reason = "FieldValueInvalid"});
     }
     if (!bool_or(find(owner, "controller"))) continue;
@@ -99,7 +99,7 @@ void validate_finalizers(const Json& meta, FieldErrors& errors) {
     const size_t at = index++;
     orphans |= name == "orphan";
     foreground |= name == "foregroundDeletion";
-    all.push_back(quoted(name));
+    all.push_back(in_quotes(name));
     if (const std::string why = why_not_qualified_name(name); !why.empty()) {
       errors.invalid("metadata.finalizers", name, why);
     } else if (name.find('/') == std::string_view::npos && name != "orphan" &&
@@ -279,7 +279,7 @@ void validate_metadata_update(const Json& object, const Json& old, FieldErrors& 
   std::vector<std::string> added;
   for (const std::string& finalizer : finalizers_of(object)) {
     if (std::find(before.begin(), before.end(), finalizer) == before.end()) {
-      added.push_back(quoted(finalizer));
+      added.push_back(in_quotes(finalizer));
     }
   }
   if (!added.empty()) {

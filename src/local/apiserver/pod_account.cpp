@@ -20,7 +20,7 @@ Answer<> set_service_account(const Api& api, std::string_view ns, JsonObject& po
   return Refusal(forbidden({"", "pods"}, string_or(at_in(pod, "metadata", "name")),
                            fmt::format("error looking up service account {}/{}: serviceaccount "
                                        "{} not found",
-                                       ns, name, quoted(name))));
+                                       ns, name, in_quotes(name))));
 }
 
 }  // namespace grapnel::local

@@ -97,7 +97,7 @@ Answer<PodPort> find_endpoint(Api& api, const Call& call, const ProxyTarget& tar
   const auto name = port_name(*service, target.port);
   if (!name) {
     return Refusal(unavailable(
-        fmt::format("no service port {} found for service {}", target.port, quoted(target.name))));
+        fmt::format("no service port {} found for service {}", target.port, in_quotes(target.name))));
   }
   const auto endpoints = stored_object(api, call, "endpoints", target.name);
   std::vector<PodPort> found;
@@ -112,7 +112,7 @@ Answer<PodPort> find_endpoint(Api& api, const Call& call, const ProxyTarget& tar
   }
   if (found.empty()) {
     return Refusal(
-        unavailable(fmt::format("no endpoints available for service {}", quoted(target.name))));
+        unavailable(fmt::format("no endpoints available for service {}", in_quotes(target.name))));
   }
   return found[api.random.below(found.size())];
 }

@@ -159,8 +159,8 @@ Answer<> check_options(Json& body) {
   const std::string_view kind = string_or(find(body, "kind"));
   const std::string_view version = string_or(find(body, "apiVersion"));
   if (!kind.empty() && kind != "DeleteOptions") {
-    return refuse(fmt::format("no kind {} is registered for version {} in scheme", quoted(kind),
-                              quoted(version)));
+    return refuse(fmt::format("no kind {} is registered for version {} in scheme", in_quotes(kind),
+                              in_quotes(version)));
   }
   if (auto known = kube::conform(kube::shapes::meta_v1_DeleteOptions, body.as_object()); !known) {
     return refuse(known.error().message);
@@ -209,7 +209,7 @@ Answer<DeleteOptions> DeleteOptions::parse(const Call& call) {
       const auto [end, error] = std::from_chars(grace.data(), grace.data() + grace.size(), number);
       if (error != std::errc() || end != grace.data() + grace.size()) {
         return Refusal(bad_request(
-            fmt::format("strconv.ParseInt: parsing {}: invalid syntax", quoted(grace))));
+            fmt::format("strconv.ParseInt: parsing {}: invalid syntax", in_quotes(grace))));
       }
       options.grace_seconds = number;
     }
@@ -225,7 +225,7 @@ Answer<DeleteOptions> DeleteOptions::parse(const Call& call) {
         {Cause{.field = "propagationPolicy",
                .message = fmt::format("Unsupported value: {}: supported values: \"Foreground\", "
                                       "\"Background\", \"Orphan\", \"nil\"",
-                                      quoted(policy)),
+                                      in_quotes(policy)),
                .reason = "FieldValueNotSupported"}}));
   }
   if (options.orphan_dependents && !policy.empty()) {
@@ -233,7 +233,7 @@ Answer<DeleteOptions> DeleteOptions::parse(const Call& call) {
                            {Cause{.field = "propagationPolicy",
                                   .message = fmt::format("Invalid value: {}: orphanDependents and "
                                                          "deletionPropagation cannot be both set",
-                                                         quoted(policy)),
+                                                         in_quotes(policy)),
                                   .reason = "FieldValueInvalid"}}));
   }
   return options;

@@ -41,11 +41,11 @@ std::string number_text(const Json& limit) {
 std::string go_syntax(const Json& value) {
   const JsonObject* object = value.if_object();
   if (object == nullptr) {
-    return value.is_string() ? quoted(string_or(&value)) : to_text(value);
+    return value.is_string() ? in_quotes(string_or(&value)) : to_text(value);
   }
   std::map<std::string, std::string> members;
   for (const auto& entry : *object) {
-    members[quoted(std::string_view(entry.key()))] = go_syntax(entry.value());
+    members[in_quotes(std::string_view(entry.key()))] = go_syntax(entry.value());
   }
   std::vector<std::string> parts;
   for (const auto& [name, text] : members) parts.push_back(name + ":" + text);
@@ -120,7 +120,7 @@ class Validator {
     const Json shown(actual);
     errors_.type_invalid(
         field_of(path), shown,
-        fmt::format("{} in body must be of type {}: {}", name_of(path), wanted, quoted(actual)));
+        fmt::format("{} in body must be of type {}: {}", name_of(path), wanted, in_quotes(actual)));
   }
 
   void check_enum(const Json& schema, const Json& value, const std::string& path) {
@@ -131,9 +131,9 @@ class Validator {
       if (equal(one, value)) return;
       texts.push_back(one.is_string() ? std::string(string_or(&one)) : to_text(one));
     }
-    const std::string shown = value.is_string() ? quoted(string_or(&value)) : to_text(value);
+    const std::string shown = value.is_string() ? in_quotes(string_or(&value)) : to_text(value);
     std::vector<std::string> quoted_texts;
-    for (const std::string& one : texts) quoted_texts.push_back(quoted(one));
+    for (const std::string& one : texts) quoted_texts.push_back(in_quotes(one));
     errors_.add(Cause{.field = field_of(path),
                       .message = fmt::format("Unsupported value: {}: supported values: {}", shown,
                                              fmt::join(quoted_texts, ", ")),
@@ -161,7 +161,7 @@ class Validator {
     if (!format.empty() && !matches_format(format, text)) {
       errors_.type_invalid(
           field_of(path), value,
-          fmt::format("{} in body must be of type {}: {}", name_of(path), format, quoted(text)));
+          fmt::format("{} in body must be of type {}: {}", name_of(path), format, in_quotes(text)));
     }
   }
 
@@ -295,7 +295,7 @@ class Validator {
       if (!good) {
         errors_.invalid(
             field_of(path), "",
-            fmt::format("{} in body must validate at least one schema (anyOf)", quoted(path)));
+            fmt::format("{} in body must validate at least one schema (anyOf)", in_quotes(path)));
       }
     }
     if (const Json* exactly = find(schema, "oneOf"); exactly != nullptr && exactly->is_array()) {
@@ -305,14 +305,14 @@ class Validator {
         errors_.invalid(
             field_of(path), "",
             fmt::format(
-                "{} in body must validate one and only one schema (oneOf). {}", quoted(path),
+                "{} in body must validate one and only one schema (oneOf). {}", in_quotes(path),
                 good == 0 ? "Found none valid" : fmt::format("Found {} valid alternatives", good)));
       }
     }
     if (const Json* no = find(schema, "not"); no != nullptr && no->is_object()) {
       if (accepts(*no, value, path)) {
         errors_.invalid(field_of(path), "",
-                        fmt::format("{} in body must not validate the schema (not)", quoted(path)));
+                        fmt::format("{} in body must not validate the schema (not)", in_quotes(path)));
       }
     }
   }

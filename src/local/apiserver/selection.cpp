@@ -79,7 +79,7 @@ Answer<Selection> Selection::parse(const Call& call) {
           bad_request(call.type->field_selectors.empty() && !call.type->custom
                           ? fmt::format("{} is not a known field selector: only \"metadata.name\", "
                                         "\"metadata.namespace\"",
-                                        quoted(requirement.key))
+                                        in_quotes(requirement.key))
                           : "field label not supported: " + requirement.key));
     }
     if (!requirement.key.starts_with("metadata.")) selection.fields_need_body_ = true;

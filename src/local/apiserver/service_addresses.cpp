@@ -103,7 +103,7 @@ void ServiceAddresses::allocate(JsonObject& service, const Json* old, FieldError
       return;
     }
     if (*number <= base_ || *number >= base_ + size_ - 1) {
-      errors.invalid("spec.clusterIPs", fmt::format("[]string{{{}}}", quoted(address)),
+      errors.invalid("spec.clusterIPs", fmt::format("[]string{{{}}}", in_quotes(address)),
                      fmt::format("failed to allocate IP {}: the provided IP ({}) is not in the "
                                  "valid range.",
                                  address, address));
@@ -111,7 +111,7 @@ void ServiceAddresses::allocate(JsonObject& service, const Json* old, FieldError
     }
     if (!addresses_.insert(*number).second) {
       errors.invalid(
-          "spec.clusterIPs", fmt::format("[]string{{{}}}", quoted(address)),
+          "spec.clusterIPs", fmt::format("[]string{{{}}}", in_quotes(address)),
           fmt::format("failed to allocate IP {}: provided IP is already allocated", address));
       return;
     }

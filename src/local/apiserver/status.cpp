@@ -24,13 +24,13 @@ ApiError plain(int code, std::string_view reason, std::string message) {
 
 // A value as Go's field errors show it.
 std::string shown(const Json& value) {
-  if (value.is_string()) return quoted(string_or(&value));
+  if (value.is_string()) return in_quotes(string_or(&value));
   return to_text(value);
 }
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     switch (c) {
@@ -104,18 +104,18 @@ Json success_status(const GroupResource& what, std::string_view name, std::strin
 
 ApiError not_found(const GroupResource& what, std::string_view name) {
   return about(404, "NotFound", what, name,
-               fmt::format("{} {} not found", what.text(), quoted(name)));
+               fmt::format("{} {} not found", what.text(), in_quotes(name)));
 }
 
 ApiError already_exists(const GroupResource& what, std::string_view name) {
   return about(409, "AlreadyExists", what, name,
-               fmt::format("{} {} already exists", what.text(), quoted(name)));
+               fmt::format("{} {} already exists", what.text(), in_quotes(name)));
 }
 
 ApiError conflict(const GroupResource& what, std::string_view name, std::string_view why) {
   return about(
       409, "Conflict", what, name,
-      fmt::format("Operation cannot be fulfilled on {} {}: {}", what.text(), quoted(name), why));
+      fmt::format("Operation cannot be fulfilled on {} {}: {}", what.text(), in_quotes(name), why));
 }
 
 ApiError modified(const GroupResource& what, std::string_view name) {
@@ -128,7 +128,7 @@ ApiError forbidden(const GroupResource& what, std::string_view name, std::string
   return about(403, "Forbidden", what, name,
                name.empty()
                    ? fmt::format("{} is forbidden: {}", what.text(), why)
-                   : fmt::format("{} {} is forbidden: {}", what.text(), quoted(name), why));
+                   : fmt::format("{} {} is forbidden: {}", what.text(), in_quotes(name), why));
 }
 
 ApiError bad_request(std::string message) {
@@ -155,7 +155,7 @@ ApiError method_not_allowed() {
 ApiError method_not_supported(const GroupResource& what, std::string_view action) {
   ApiError error = about(
       405, "MethodNotAllowed", what, "",
-      fmt::format("{} is not supported on resources of kind {}", action, quoted(what.text())));
+      fmt::format("{} is not supported on resources of kind {}", action, in_quotes(what.text())));
   return error;
 }
 
@@ -169,7 +169,7 @@ ApiError invalid(std::string_view group, std::string_view kind, std::string_view
     std::string text = fmt::format("{}: {}", cause.field, cause.message);
     if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
   }
-  std::string message = fmt::format("{} {} is invalid", qualified, quoted(name));
+  std::string message = fmt::format("{} {} is invalid", qualified, in_quotes(name));
   if (texts.size() == 1) message += ": " + texts.front();
   if (texts.size() > 1) message += fmt::format(": [{}]", fmt::join(texts, ", "));
   ApiError error = about(422, "Invalid", {std::string(group), std::string(kind)}, name, message);
@@ -182,7 +182,7 @@ ApiError invalid_dry_run(std::string_view options, std::string_view given) {
       "meta.k8s.io", options, "",
       {Cause{.field = "dryRun",
              .message = fmt::format("Unsupported value: []string{{{}}}: supported values: \"All\"",
-                                    quoted(given)),
+                                    in_quotes(given)),
              .reason = "FieldValueNotSupported"}});
 }
 
@@ -244,7 +244,7 @@ void FieldErrors::required(std::string field, std::string_view detail) {
 
 void FieldErrors::invalid(std::string field, std::string_view value, std::string_view detail) {
   add(std::move(field), "FieldValueInvalid",
-      fmt::format("Invalid value: {}: {}", quoted(value), detail));
+      fmt::format("Invalid value: {}: {}", in_quotes(value), detail));
 }
 
 void FieldErrors::invalid_value(std::string field, const Json& value, std::string_view detail) {
@@ -261,9 +261,9 @@ void FieldErrors::not_supported(std::string field, std::string_view value,
                                 const std::vector<std::string_view>& allowed) {
   std::vector<std::string> texts;
   texts.reserve(allowed.size());
-  for (const std::string_view one : allowed) texts.push_back(quoted(one));
+  for (const std::string_view one : allowed) texts.push_back(in_quotes(one));
   add(std::move(field), "FieldValueNotSupported",
-      fmt::format("Unsupported value: {}: supported values: {}", quoted(value),
+      fmt::format("Unsupported value: {}: supported values: {}", in_quotes(value),
                   fmt::join(texts, ", ")));
 }
 

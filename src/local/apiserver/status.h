@@ -89,6 +89,6 @@ class FieldErrors {
 };
 
 // As Go's %q prints a string.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace grapnel::local

@@ -184,7 +184,7 @@ Task<Answer<Reply>> bind_pod(Api& api, Call& call) {
     wrong = fmt::format(
         "target.kind: Unsupported value: {}: supported values: \"Node\", "
         "\"<empty>\"",
-        quoted(kind));
+        in_quotes(kind));
   } else if (node.empty()) {
     wrong = "target.name: Required value";
   }
@@ -207,7 +207,7 @@ Task<Answer<Reply>> bind_pod(Api& api, Call& call) {
         if (!before.empty()) {
           return Refusal(conflict(what, call.info.name,
                                   fmt::format("pod {} is already assigned to node {}",
-                                              call.info.name, quoted(before))));
+                                              call.info.name, in_quotes(before))));
         }
         Json next = current;
         ensure_object(next.as_object(), "spec")["nodeName"] = node;

@@ -184,7 +184,7 @@ Answer<> check_version(const Call& call, const Json& object, const Json& old, st
   if (!std::all_of(given.begin(), given.end(), [](char c) { return c >= '0' && c <= '9'; })) {
     return Refusal(ApiError{
         .code = 500,
-        .message = fmt::format("strconv.ParseUint: parsing {}: invalid syntax", quoted(given))});
+        .message = fmt::format("strconv.ParseUint: parsing {}: invalid syntax", in_quotes(given))});
   }
   if (given != meta_text(old, "resourceVersion")) return Refusal(modified(call.what(), name));
   return {};

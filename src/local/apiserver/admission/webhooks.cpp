@@ -85,7 +85,7 @@ ApiError denied(const Webhook& webhook, const Json& response) {
   const std::string_view message = status == nullptr ? "" : string_or(find(*status, "message"));
   const std::string_view reason = status == nullptr ? "" : string_or(find(*status, "reason"));
   const int64_t code = status == nullptr ? 0 : int_or(find(*status, "code"));
-  std::string why = fmt::format("admission webhook {} denied the request", quoted(webhook.name));
+  std::string why = fmt::format("admission webhook {} denied the request", in_quotes(webhook.name));
   if (!message.empty() || !reason.empty()) {
     why += fmt::format(": {}", message.empty() ? reason : message);
   } else {
@@ -121,7 +121,7 @@ Result<bool> apply_patch(const Json& response, Json& object) {
   if (encoded.empty()) return false;
   if (string_or(find(response, "patchType")) != "JSONPatch") {
     return fail(Reason::kDecode, "unsupported patch type {}",
-                quoted(string_or(find(response, "patchType"))));
+                in_quotes(string_or(find(response, "patchType"))));
   }
   const auto decoded = base64_decode(encoded);
   if (!decoded) return fail(Reason::kDecode, "the patch is not base64");
@@ -149,7 +149,7 @@ Task<Answer<bool>> ask(WebhookCaller& caller, Api& api, Call& call, const Webhoo
   if (response && changed) co_return *changed;
   const Error& error = response ? changed.error() : response.error();
   const std::string why = fmt::format("failed calling webhook {}: failed to call webhook: {}",
-                                      quoted(webhook.name), error.message);
+                                      in_quotes(webhook.name), error.message);
   if (webhook.fails_closed) co_return Refusal(internal(why));
   log_warning("a webhook was passed over", {{"webhook", webhook.name}, {"error", error.message}});
   co_return false;

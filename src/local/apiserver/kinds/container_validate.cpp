@@ -195,7 +195,7 @@ void validate_mounts(const Json& container, const std::string& path,
       errors.required(where + ".name");
     } else if (!volumes.contains(name)) {
       errors.add(Cause{.field = where + ".name",
-                       .message = fmt::format("Not found: {}", quoted(name)),
+                       .message = fmt::format("Not found: {}", in_quotes(name)),
                        .reason = "FieldValueNotFound"});
     }
     if (target.empty()) {

@@ -34,7 +34,7 @@ std::string go_port(std::string_view protocol, int64_t port) {
   return fmt::format(
       "core.ServicePort{{Name:\"\", Protocol:{}, AppProtocol:(*string)(nil), Port:{}, "
       "TargetPort:intstr.IntOrString{{Type:0, IntVal:0, StrVal:\"\"}}, NodePort:0}}",
-      quoted(protocol), port);
+      in_quotes(protocol), port);
 }
 
 void validate_port(const Json& port, const std::string& where, FieldErrors& errors) {

@@ -46,7 +46,7 @@ std::string go_labels(const Json* labels) {
   std::map<std::string, std::string> sorted;
   if (labels != nullptr && labels->is_object()) {
     for (const auto& entry : labels->as_object()) {
-      sorted[quoted(std::string_view(entry.key()))] = quoted(string_or(&entry.value()));
+      sorted[in_quotes(std::string_view(entry.key()))] = in_quotes(string_or(&entry.value()));
     }
   }
   std::vector<std::string> parts;

@@ -61,9 +61,9 @@ void drop_empty(std::vector<Manager>& managers) {
 }
 
 std::string shown(const Manager& manager) {
-  std::string text = quoted(manager.name);
+  std::string text = in_quotes(manager.name);
   if (!manager.subresource.empty()) {
-    text += fmt::format(" with subresource {}", quoted(manager.subresource));
+    text += fmt::format(" with subresource {}", in_quotes(manager.subresource));
   }
   if (manager.applied) return text;
   return text + fmt::format(" using {}", manager.api_version);
