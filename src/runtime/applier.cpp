@@ -105,7 +105,8 @@ Task<> Applier::carry_out_one(const Write& write, Outcome& outcome) {
   }
   if (result.trace) outcome.traces.push_back(*result.trace);
   if (result.error) {
-    outcome.failed.push_back({target_of(write), describe(write), std::move(*result.error)});
+    outcome.failed.push_back(
+        {target_of(write), describe(write), std::move(*result.error), result.defect});
     log_failure(outcome.failed.back());
   } else if (result.trace) {
     remember(write, *result.trace);

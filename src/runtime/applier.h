@@ -40,6 +40,7 @@ struct Outcome {
     ObjectRef target;
     std::string what;  // "create Pod default/a"
     Error error;
+    bool defect = false;  // of the planner's, not the server's answer
   };
   std::vector<Failed> failed;
   std::vector<Trace> traces;

@@ -19,11 +19,12 @@ std::string_view event_reason(std::string_view what) {
 }
 
 // The one that decides what becomes of the key: a refusal before all others, since only it needs to
-// be told.
+// be told; then what the planner itself could not do.
 const Outcome::Failed& decisive(const Outcome& outcome) {
-  const auto refused = std::ranges::find_if(
-      outcome.failed, [](const auto& failed) { return is_refusal(failed.error); });
-  return refused == outcome.failed.end() ? outcome.failed.front() : *refused;
+  const auto& all = outcome.failed;
+  auto found = std::ranges::find_if(all, [](const auto& f) { return is_refusal(f.error); });
+  if (found == all.end()) found = std::ranges::find_if(all, &Outcome::Failed::defect);
+  return found == all.end() ? all.front() : *found;
 }
 
 Duration longest_retry_after(const Outcome& outcome) {
@@ -99,13 +100,17 @@ Result<std::optional<Plan>> Controller::ask_planner(const kube::Key& key, const 
     if (rest > Duration::zero()) resting_[key] = end + rest;
     return plan;
   } catch (const std::exception& e) {
-    log_error("a planner failed", {{"controller", name()},
-                                   {"kind", kind().kind},
-                                   {"namespace", key.ns.view()},
-                                   {"name", key.name},
-                                   {"what", e.what()}});
+    report_defect(key, e.what());
     return fail(Reason::kUnknown, "{}", e.what());
   }
+}
+
+void Controller::report_defect(const kube::Key& key, std::string_view what) const {
+  log_error("a planner failed", {{"controller", name()},
+                                 {"kind", kind().kind},
+                                 {"namespace", key.ns.view()},
+                                 {"name", key.name},
+                                 {"what", what}});
 }
 
 bool Controller::must_rest(const kube::Key& key) {
@@ -235,6 +240,11 @@ Task<Controller::End> Controller::handle_failure(const kube::Key& key, const Out
     queue_.retry(lane_, key,
                  std::max(kAfterRefusal * (1 << doublings), longest_retry_after(outcome)));
     co_return End::kRefused;
+  }
+  if (failed.defect) {
+    report_defect(key, failed.error.message);
+    queue_.retry(lane_, key, kAfterRefusal);
+    co_return End::kDefect;
   }
   queue_.retry(lane_, key, longest_retry_after(outcome));
   co_return End::kError;

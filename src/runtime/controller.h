@@ -84,6 +84,7 @@ class Controller {
   Task<End> turn(const kube::Key& key);
   Task<Result<>> clear_up(const kube::Key& key);
   Result<std::optional<Plan>> ask_planner(const kube::Key& key, const Refusal* refused);
+  void report_defect(const kube::Key& key, std::string_view what) const;
   bool must_rest(const kube::Key& key);
   bool counts_too_often(const kube::Key& key, const Plan& plan);
   bool must_wait(const kube::Key& key);

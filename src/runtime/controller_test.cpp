@@ -34,7 +34,7 @@ std::string object(std::string_view name, int version) {
       version);
 }
 
-struct ControllerTest : testing::Test {
+struct ControllerTest : testing::Test, ControllerObserver {
   simulation::VirtualLoop loop;
   Random random{1};
   std::shared_ptr<ScriptedTransport> server = std::make_shared<ScriptedTransport>(loop.clock);
@@ -50,6 +50,7 @@ struct ControllerTest : testing::Test {
   Duration takes{};
   std::vector<std::string> asked;  // "plan", or "refused: create …"
   std::vector<std::string> events;
+  std::vector<End> ends;
   Controller controller{
       {.name = "test",
        .kind = &kConfigMap,
@@ -66,11 +67,14 @@ struct ControllerTest : testing::Test {
 
   ControllerTest() {
     controller.use(cache);
+    controller.set_observer(this);
     controller.on_event([this](const Event& e) { events.push_back(e.reason + " " + e.message); });
     cache.update(thing("owner", "u1", 1));
     cache.advance(5);
     next.add(Create{&kConfigMap, *parse_json(R"({"metadata":{"namespace":"ns","name":"a"}})")});
   }
+
+  void planned(const std::string&, End end, Duration) override { ends.push_back(end); }
 
   // Takes the key from the queue, if it is there, and works on it. Returns whether it was.
   bool turn() {
@@ -307,6 +311,24 @@ TEST_F(ControllerTest, APlannerThatThrowsHurtsOnlyItsOwnKey) {
   loop.clock.advance(seconds(1));
   EXPECT_TRUE(turn());
   EXPECT_EQ(server->asked.size(), 1U);
+}
+
+TEST_F(ControllerTest, AnObjectThatCannotBeMadeHurtsOnlyItsOwnKey) {
+  const Plan good = std::exchange(next, {});
+  next.add(Create{&kConfigMap, NewObject({Interned("ns"), "b"}, []() -> Json {
+                    throw std::runtime_error("out of range");
+                  })});
+  controller.enqueue(key);
+  turn();
+  EXPECT_EQ(due(), seconds(1));
+  EXPECT_THAT(ends, ElementsAre(End::kDefect));
+  EXPECT_THAT(asked, ElementsAre("plan")) << "it is no refusal";
+  EXPECT_THAT(server->asked, IsEmpty());
+  next = good;
+  server->answer(object("a", 5));
+  loop.clock.advance(seconds(1));
+  EXPECT_TRUE(turn());
+  EXPECT_THAT(ends, ElementsAre(End::kDefect, End::kSuccess));
 }
 
 TEST(ControllerKey, IsThatOfTheOwnerOfThatKindOnly) {

@@ -71,7 +71,8 @@ WriteResult unclear(const ObjectRef& target, Error error) {
 // ---- create -------------------------------------------------------------------------------------
 
 // A create was answered with "exists" or not at all: is what stands there what we wanted?
-Task<WriteResult> look_after_create(kube::Client& client, const Create& create, Error error) {
+Task<WriteResult> look_after_create(kube::Client& client, const Create& create, kube::Uid owner,
+                                    Error error) {
   ObjectRef target = target_of(create);
   const auto found = co_await client.get(*target.kind, where_of(target));
   if (!found) {
@@ -81,7 +82,7 @@ Task<WriteResult> look_after_create(kube::Client& client, const Create& create, 
     co_return failure(std::move(error));
   }
   target.uid = uid_of(*found);
-  if (controller_of(*found) != controller_of(create.object.make())) {
+  if (controller_of(*found) != owner) {
     co_return failure(Reason::kAlreadyExists, target, "exists and belongs to another owner");
   }
   if (is_going(*found)) {
@@ -92,6 +93,15 @@ Task<WriteResult> look_after_create(kube::Client& client, const Create& create, 
   co_return success(target, *found);
 }
 
+// Runs code of the planner's, late: what it throws concerns this object alone.
+Result<Json> make(const Create& create) {
+  try {
+    return create.object.make();
+  } catch (const std::exception& e) {
+    return fail(Reason::kUnknown, "its planner failed: {}", e.what());
+  }
+}
+
 WriteResult result_of(const Create& create, Result<Json> answer) {
   return answer ? success(target_of(create), *answer) : failure(std::move(answer.error()));
 }
@@ -100,11 +110,18 @@ Task<WriteResult> write(kube::Client& client, const Create& create) {
   if (target_of(create).key.name.empty()) {
     co_return failure(Reason::kUsage, target_of(create), "is to be created without a name");
   }
-  // A line of its own: what it is made from is gone while we wait, with hundreds of others.
-  auto asking = client.create(*create.kind, create.object.make(), plainly());
+  kube::Uid owner;
+  Task<Result<Json>> asking;
+  if (auto object = make(create)) {
+    owner = controller_of(*object);
+    // What it is made from is gone while we wait, with hundreds of others.
+    asking = client.create(*create.kind, std::move(*object), plainly());
+  } else {
+    co_return WriteResult{.error = std::move(object.error()), .defect = true};
+  }
   auto answer = co_await std::move(asking);
   if (!answer && (answer.error().is(Reason::kAlreadyExists) || answer.error().ambiguous)) {
-    co_return co_await look_after_create(client, create, std::move(answer.error()));
+    co_return co_await look_after_create(client, create, owner, std::move(answer.error()));
   }
   co_return result_of(create, std::move(answer));
 }

@@ -25,6 +25,7 @@ struct Trace {
 struct WriteResult {
   std::optional<Error> error;
   std::optional<Trace> trace;  // also of a failure, where we learned what stands there now
+  bool defect = false;         // the planner's own code failed; nothing was sent
 };
 
 // True when sending it could not change anything.
