@@ -16,6 +16,7 @@
 #include <list>
 #include <utility>
 
+#include "base/cancellation.h"
 #include "base/log.h"
 
 namespace grapnel {
@@ -24,18 +25,6 @@ namespace {
 
 [[noreturn]] void throw_cancelled() {
   throw boost::system::system_error(asio::error::operation_aborted);
-}
-
-bool is_cancellation(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const boost::system::system_error& e) {
-    return e.code() == asio::error::operation_aborted;
-  } catch (const asio::multiple_exceptions& e) {  // of two Tasks cancelled together
-    return is_cancellation(e.first_exception());
-  } catch (...) {
-    return false;
-  }
 }
 
 // A Task has no caller to hand an exception to; going on with half of the work done would be worse.
@@ -65,6 +54,18 @@ class SystemClock final : public Clock {
 };
 
 }  // namespace
+
+bool is_cancellation(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const boost::system::system_error& e) {
+    return e.code() == asio::error::operation_aborted;
+  } catch (const asio::multiple_exceptions& e) {  // of two Tasks cancelled together
+    return is_cancellation(e.first_exception());
+  } catch (...) {
+    return false;
+  }
+}
 
 Clock& system_clock() {
   static SystemClock clock;

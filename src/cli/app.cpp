@@ -5,8 +5,10 @@
 #include <map>
 
 #include "base/log.h"
+#include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "controllers/table.h"
 
 namespace grapnel::cli {
 namespace {
@@ -64,6 +66,13 @@ void add_cluster_name(CLI::App* command, ClusterOptions& options, const std::str
   command->add_option(flag, options.name, "Which laptop cluster");
 }
 
+// experiment, jobset …
+std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const auto* kind : controllers::our_kinds()) names.push_back(to_lower(kind->type.kind.kind));
+  return names;
+}
+
 void add_manifest_commands(CLI::App& app, Invocation& i) {
   auto* validate_command =
       app.add_subcommand("validate", "Check a manifest, or JobSets and Experiments for kubectl");
@@ -83,8 +92,7 @@ void add_manifest_commands(CLI::App& app, Invocation& i) {
     i.command = [] { return print_crds(); };
   });
   auto* reference = app.add_subcommand("reference", "Print the fields of our kinds, as Markdown");
-  reference->add_option("kind", i.kind, "Of this kind alone")
-      ->check(CLI::IsMember({"experiment", "jobset"}));
+  reference->add_option("kind", i.kind, "Of this kind alone")->check(CLI::IsMember(kind_names()));
   reference->callback([&i] { i.command = [&i] { return print_reference(i.kind); }; });
 
   auto* run_command = app.add_subcommand(
@@ -297,6 +305,7 @@ void add_operator_command(CLI::App& app, Invocation& i) {
   auto& o = i.op;
   command->add_option("--kubeconfig", o.kubeconfig, "Default: $KUBECONFIG, or the pod's own");
   command->add_option("--context", o.context, "Context of the kubeconfig");
+  o.controllers = controllers::controller_names(",");
   command->add_option("--controllers", o.controllers, "Which ones")->capture_default_str();
   command->add_option("--namespace", o.ns, "Only this one; default: all");
   command->add_option("--leader-elect", o.leader_elect, "Work only while holding the Lease")

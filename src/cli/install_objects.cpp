@@ -2,19 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <boost/asio/io_context.hpp>
 #include <map>
 #include <set>
 
-#include "cli/controllers/admissions.h"
-#include "cli/controllers/controllers.h"
-#include "cli/manifest.h"
+#include "controllers/admission.h"
+#include "controllers/controllers.h"
 #include "runtime/webhook_certificate.h"
 
 namespace grapnel::cli {
 namespace {
 
 namespace kinds = kube::kinds;
+using controllers::Permission;
 
 constexpr std::string_view kRbac = "rbac.authorization.k8s.io";
 constexpr kube::Kind kClusterRole{kRbac, "v1", "ClusterRole", "clusterroles", false};
@@ -33,25 +32,6 @@ constexpr std::string_view kService = "grapnel-webhook";
 constexpr int kWebhookPort = 9443;
 
 // ---- what the operator does ---------------------------------------------------------------------
-
-// All that its controllers watch and write. None of them is started: they are only asked.
-std::vector<Permission> declared_by_controllers() {
-  boost::asio::io_context loop(1);
-  kube::Client nowhere(nullptr, nullptr, {});
-  Random random(0);
-  runtime::Manager manager(loop.get_executor(), nowhere, system_clock(), random, {});
-  add_controllers(manager, {});
-  std::vector<Permission> all;
-  for (const auto& informer : manager.informers()) {
-    all.push_back({informer->kind(), "", {"list", "watch"}});
-  }
-  for (Permission& write : writes_of({})) {
-    // After an answer that was lost, what stands there is read.
-    if (write.subresource.empty()) all.push_back({write.kind, "", {"get"}});
-    all.push_back(std::move(write));
-  }
-  return all;
-}
 
 // One rule for each resource, however many parts of us ask for it.
 JsonArray rules_of(const std::vector<Permission>& permissions) {
@@ -81,7 +61,7 @@ JsonObject rule_for_named(const kube::Kind& kind, std::string_view name, JsonArr
 }
 
 JsonArray cluster_rules(bool webhooks) {
-  auto permissions = declared_by_controllers();
+  auto permissions = controllers::permissions();
   permissions.push_back({kinds::kEvent, "", {"create", "patch"}});
   JsonArray rules = rules_of(permissions);
   if (webhooks) {
@@ -212,7 +192,8 @@ std::vector<InstallObject> install_objects(const InstallOptions& options) {
   const std::string& ns = options.ns;
   std::vector<InstallObject> all;
   all.push_back(object(kinds::kNamespace, ns, "", {}));
-  for (Json& crd : crds()) all.push_back({kinds::kCustomResourceDefinition, std::move(crd)});
+  for (Json& crd : controllers::crds())
+    all.push_back({kinds::kCustomResourceDefinition, std::move(crd)});
   all.push_back(object(kinds::kServiceAccount, kName, ns, {}));
   all.push_back(object(kClusterRole, kName, "", {{"rules", cluster_rules(options.webhooks)}}));
   all.push_back(object(kClusterRoleBinding, kName, "", binding(kClusterRole, ns)));
@@ -227,8 +208,10 @@ std::vector<InstallObject> install_objects(const InstallOptions& options) {
   if (options.webhooks) all.push_back(webhook_service(ns));
   all.push_back(deployment(options));
   if (options.webhooks) {
-    all.push_back({runtime::kMutatingWebhook, mutating_webhooks(ns, std::string(kService))});
-    all.push_back({runtime::kValidatingWebhook, validating_webhooks(ns, std::string(kService))});
+    all.push_back(
+        {runtime::kMutatingWebhook, controllers::mutating_webhooks(ns, std::string(kService))});
+    all.push_back(
+        {runtime::kValidatingWebhook, controllers::validating_webhooks(ns, std::string(kService))});
   }
   return all;
 }

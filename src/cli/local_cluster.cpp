@@ -10,10 +10,10 @@
 #include "api/experiment.h"
 #include "base/log.h"
 #include "base/strings.h"
-#include "cli/controllers/admissions.h"
-#include "cli/controllers/controllers.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
+#include "controllers/admission.h"
+#include "controllers/controllers.h"
 #include "http/certificates.h"
 #include "kube/credentials.h"
 #include "local/apiserver/server.h"
@@ -107,7 +107,7 @@ std::string kubeconfig_text(const std::string& url, const Identity& identity) {
 
 // Our kinds, as they are in this version of the program.
 Task<Result<>> install_crds(kube::Client& client) {
-  for (const Json& crd : crds()) {
+  for (const Json& crd : controllers::crds()) {
     const std::string name(string_or(at(crd, "metadata", "name")));
     const auto applied =
         co_await client.patch(kube::kinds::kCustomResourceDefinition, {.name = name},
@@ -119,10 +119,10 @@ Task<Result<>> install_crds(kube::Client& client) {
 
 // The rules of our kinds, which hold for `kubectl apply` as they do on a cluster with our webhooks.
 local::ResidentWebhooks our_webhooks(runtime::Admission& admission) {
-  add_admissions(admission);
+  controllers::add_admissions(admission);
   const std::string here = "grapnel";
-  return {.mutating = mutating_webhooks(here, here),
-          .validating = validating_webhooks(here, here),
+  return {.mutating = controllers::mutating_webhooks(here, here),
+          .validating = controllers::validating_webhooks(here, here),
           .admission = &admission};
 }
 
@@ -262,7 +262,7 @@ Task<Result<>> LocalCluster::start() {
     s.ours = std::make_unique<runtime::Manager>(
         s.executor, *s.client, s.clock, s.random,
         runtime::ManagerOptions{.events = runtime::EventOptions{}});
-    add_controllers(*s.ours, {.folders = (paths.root / "experiments").string()});
+    controllers::add_controllers(*s.ours, {.folders = (paths.root / "experiments").string()});
     s.run("the controllers", s.ours->run());
   }
 

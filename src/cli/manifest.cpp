@@ -4,8 +4,6 @@
 #include <iostream>
 #include <iterator>
 
-#include "api/jobset.h"
-#include "api/schema.h"
 #include "base/strings.h"
 #include "cli/paths.h"
 #include "cli/submission.h"
@@ -55,10 +53,6 @@ Result<std::string> experiment_name(const experiment::Manifest& manifest,
     return given;
   }
   return name_with_ending(stem_of(options.file));
-}
-
-std::vector<Json> crds() {
-  return {api::crd_of<api::Experiment>(), api::jobset_crd()};
 }
 
 int report(const Error& error, int code) {

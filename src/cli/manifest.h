@@ -22,9 +22,6 @@ Result<experiment::Manifest> read_manifest(const std::string& file);
 Result<std::string> experiment_name(const experiment::Manifest& manifest,
                                     const ManifestOptions& options);
 
-// The CustomResourceDefinitions of our kinds.
-std::vector<Json> crds();
-
 // Writes the error to standard error and returns the code.
 int report(const Error& error, int code);
 

@@ -3,16 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 
-#include "api/experiment.h"
-#include "api/jobset.h"
 #include "base/strings.h"
-#include "operators/experiment/compile.h"
+#include "controllers/table.h"
 #include "operators/experiment/fault_text.h"
-#include "operators/jobset/defaults.h"
-#include "operators/jobset/validate.h"
 
 namespace grapnel::cli {
 namespace {
@@ -20,56 +15,15 @@ namespace {
 using api::Faults;
 using api::Path;
 
-using Causes = std::vector<Cause>;
-
-Causes causes_of(const Error& error) {
-  if (!error.causes.empty()) return error.causes;
-  return {{.field = "metadata", .message = error.message}};  // all else has its causes
-}
-
-// A field that is not known hides no other fault.
-template <class Decode, class Rules>
-Causes faults_of(const Decode& decode, const Rules& rules) {
-  Causes causes;
-  if (const auto strictly = decode(api::Unknown::kRefuse); !strictly) {
-    causes = causes_of(strictly.error());
-  }
-  if (const auto decoded = decode(api::Unknown::kIgnore)) {
-    std::ranges::move(rules(*decoded), std::back_inserter(causes));
-  }
-  return causes;
-}
-
-Causes faults_of_jobset(const Json& object) {
-  const Json whole = jobset::defaulted_object(object);
-  return faults_of([&](api::Unknown unknown) { return api::decode_jobset(whole, unknown); },
-                   jobset::validate);
-}
-
-Causes faults_of_experiment(const Json& object) {
-  return faults_of(
-      [&](api::Unknown unknown) { return api::decode_resource<api::Experiment>(object, unknown); },
-      [](const api::Experiment& experiment) {
-        const auto compiled = experiment::compile(experiment);
-        return compiled ? Causes() : causes_of(compiled.error());
-      });
-}
-
-struct Checked {
-  const kube::Kind& kind;
-  Causes (*faults)(const Json& object);
-};
-const auto kOurs = std::to_array<Checked>(
-    {{kube::kinds::kJobSet, faults_of_jobset}, {kube::kinds::kExperiment, faults_of_experiment}});
+using controllers::Causes;
+using controllers::OurKind;
 
 std::string_view kind_of(const Json& object) {
   return string_or(at(object, "kind"));
 }
 
-const Checked* find_check(const Json& object) {
-  const auto* found = std::ranges::find_if(
-      kOurs, [&](const Checked& each) { return each.kind.kind == kind_of(object); });
-  return found == kOurs.end() ? nullptr : found;
+const OurKind* find_check(const Json& object) {
+  return controllers::find_kind(kind_of(object));
 }
 
 // As the cluster would store it: with the name that it makes where it is asked to. Without any name
@@ -98,10 +52,10 @@ std::string name_of(const Json& object) {
                      name.empty() ? "" : " ", name);
 }
 
-Causes faults_of(const Json& object, const Checked& ours) {
+Causes faults_of(const Json& object, const OurKind& ours) {
   Faults faults;
   const std::string_view found = string_or(at(object, "apiVersion"));
-  const std::string version = ours.kind.api_version();
+  const std::string version = ours.type.kind.api_version();
   if (found.empty()) {
     faults.required(Path("apiVersion"));
   } else if (found != version) {
@@ -110,7 +64,8 @@ Causes faults_of(const Json& object, const Checked& ours) {
   }
   const Json named = with_name(object, faults);
   Causes causes = faults.causes();
-  std::ranges::move(ours.faults(named), std::back_inserter(causes));
+  const Json whole = ours.rules.defaulted ? ours.rules.defaulted(named) : named;
+  std::ranges::move(ours.rules.faults(whole, api::Unknown::kRefuse), std::back_inserter(causes));
   return causes;
 }
 
@@ -127,7 +82,7 @@ Result<std::vector<std::string>> check_objects(const std::vector<YamlDocument>& 
   std::vector<std::string> valid;
   std::string faults;
   for (const auto& [object, positions] : documents) {
-    const Checked* ours = find_check(object);
+    const OurKind* ours = find_check(object);
     if (ours == nullptr) {
       valid.push_back(
           fmt::format("{}: {} is not checked: its kind is not ours", file, name_of(object)));

@@ -97,7 +97,7 @@ struct RunOptions {
 struct OperatorOptions {
   std::string kubeconfig;
   std::string context;
-  std::string controllers = "jobset,experiment";
+  std::string controllers = {};  // all of ours: app.cpp names them
   std::string ns;
   bool leader_elect = true;
   std::string leader_elect_namespace;

@@ -2,7 +2,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
-#include "cli/controllers/admissions.h"
+#include "controllers/admission.h"
 
 namespace grapnel::cli {
 namespace {
@@ -27,7 +27,7 @@ WebhookServer::WebhookServer(Executor executor, kube::Client& client, Clock& clo
       keeper_(client, clock,
               {.ns = options_.ns, .names = names_of(options_.ns, options_.address.host)},
               [this](const http::CertificateAndKey& certificate) { return serve(certificate); }) {
-  add_admissions(admission_);
+  controllers::add_admissions(admission_);
 }
 
 Task<> WebhookServer::run() {

@@ -50,6 +50,7 @@ struct WriteOptions {
   bool dry_run = false;
   bool force = false;            // for apply: take over fields of other managers
   std::string field_validation;  // Ignore, Warn, Strict
+  std::string subresource = {};  // of a create: "eviction", "binding" of the object that is named
   bool metadata_only = false;  // of the answer: spares the server writing all of it, and us reading
 };
 

@@ -177,12 +177,14 @@ Task<Result<Stream>> Client::open_watch(Kind kind, WatchOptions options) {
 }
 
 Task<Result<Json>> Client::create(Kind kind, Json object, WriteOptions options) {
-  const Where where = where_of(object);
+  Where where = where_of(object);
+  where.subresource = options.subresource;
   if (kind.namespaced && where.ns.empty()) {
     return refused<Json>(
         fail(Reason::kUsage, "a {} is created without metadata.namespace", kind.kind));
   }
-  const auto path = collection_path(kind, where.ns);
+  const auto path =
+      where.subresource.empty() ? collection_path(kind, where.ns) : object_path(kind, where);
   if (!path) return refused<Json>(fail(path.error()));
   http::Request ask = request("POST", *path, write_query(options, options_));
   if (options.metadata_only) ask_for_metadata(ask, speaks_protobuf(kind));

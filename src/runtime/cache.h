@@ -123,6 +123,9 @@ class Cache final : public CacheBase {
   }
   // Those whose controller has this uid.
   std::vector<Ptr> controlled_by(const kube::Uid& uid) const { return by_controller_.find(uid); }
+  bool has_index(std::string_view name) const {
+    return std::ranges::any_of(indexes_, [&](const auto& index) { return index.name == name; });
+  }
   // Those under this value of the index added by that name.
   std::vector<Ptr> indexed(std::string_view index, const std::string& value) const {
     for (const auto& i : indexes_) {

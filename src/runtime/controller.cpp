@@ -75,15 +75,19 @@ Task<Controller::End> Controller::turn(const kube::Key& key) {
     queue_.forget(lane_, key);
     resting_.erase(key);
     told_.erase(key);
+    if (external_ != nullptr) external_->forget(lane_, key);
     co_return End::kSuccess;
   }
   if (counts_too_often(key, **plan)) co_return End::kWaiting;
+  ask(key, **plan);
+  auto calls = std::move((*plan)->calls);
   const auto look_again = (*plan)->look_again;
   const bool is_paced = (*plan)->between_counts > Duration::zero();
   if (is_paced && (*plan)->status) told_[key] = clock_.instant();
   const Outcome outcome = co_await applier_.apply(std::move(**plan));
   look_for(key, outcome.traces);
   if (!outcome.ok()) co_return co_await handle_failure(key, outcome);
+  make(key, std::move(calls));
   queue_.forget(lane_, key);
   if (!look_again) co_return End::kSuccess;
   queue_.add_after(lane_, key, *look_again);
@@ -127,7 +131,7 @@ bool Controller::must_rest(const kube::Key& key) {
 
 bool Controller::counts_too_often(const kube::Key& key, const Plan& plan) {
   const bool comes_alone = std::ranges::all_of(plan.stages, &std::vector<Write>::empty) &&
-                           plan.events.empty() && plan.counts.empty();
+                           plan.calls.empty() && plan.events.empty() && plan.counts.empty();
   if (!plan.status || !comes_alone) return false;
   const auto last = told_.find(key);
   if (last == told_.end()) return false;
@@ -228,6 +232,27 @@ const CacheBase* Controller::cache_of(const kube::Kind& kind) const {
   const auto found =
       std::ranges::find_if(caches_, [&](const CacheBase* cache) { return cache->kind() == kind; });
   return found == caches_.end() ? nullptr : *found;
+}
+
+// ---- what lies outside the API ------------------------------------------------------------------
+
+const External& Controller::external(const kube::Key& key) const {
+  static const External nothing;
+  const auto object = object_of(key);
+  if (external_ == nullptr || !object) return nothing;
+  return external_->known(lane_, key, object->uid);
+}
+
+void Controller::ask(const kube::Key& key, Plan& plan) {
+  const auto object = object_of(key);
+  if (external_ == nullptr || !object) return;
+  external_->ask(lane_, key, object->uid, std::move(plan.questions));
+}
+
+void Controller::make(const kube::Key& key, std::vector<Call> calls) {
+  const auto object = object_of(key);
+  if (external_ == nullptr || !object) return;
+  external_->make(lane_, key, object->uid, std::move(calls));
 }
 
 // ---- failures -----------------------------------------------------------------------------------

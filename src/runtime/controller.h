@@ -22,6 +22,7 @@
 #include "base/async.h"
 #include "runtime/applier.h"
 #include "runtime/cache.h"
+#include "runtime/external_runner.h"
 #include "runtime/plan.h"
 #include "runtime/queue.h"
 
@@ -63,6 +64,10 @@ class Controller {
   void use(CacheBase& cache);
   void set_observer(ControllerObserver* observer) { observer_ = observer; }
   void on_event(std::function<void(const Event&)> f) { on_event_ = std::move(f); }
+  // What carries out the questions and calls of its plans. Without it they are passed over.
+  void use(ExternalRunner& external) { external_ = &external; }
+  // What came of those of this key's object.
+  const External& external(const kube::Key& key) const;
 
   void enqueue(const kube::Key& key, Queue::Priority priority = Queue::Priority::kNormal);
   // One turn of a key that was taken from the queue.
@@ -92,6 +97,8 @@ class Controller {
   void forget_seen(Unseen& unseen) const;
   void look_for(const kube::Key& key, const std::vector<Trace>& traces);
   void wake_parked();
+  void ask(const kube::Key& key, Plan& plan);
+  void make(const kube::Key& key, std::vector<Call> calls);
   Task<End> handle_failure(const kube::Key& key, const Outcome& outcome);
   Task<> report_refusal(const kube::Key& key, const Outcome::Failed& failed);
   std::optional<ObjectRef> object_of(const kube::Key& key) const;
@@ -107,6 +114,7 @@ class Controller {
   absl::flat_hash_map<kube::Key, Instant> resting_;  // until when
   absl::flat_hash_map<kube::Key, Instant> told_;     // a status, when last
   std::set<kube::Key> parked_;  // came, and wait until the caches have seen those
+  ExternalRunner* external_ = nullptr;
   ControllerObserver* observer_ = nullptr;
   std::function<void(const Event&)> on_event_;
 };

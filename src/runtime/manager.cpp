@@ -36,9 +36,11 @@ Manager::Manager(Executor executor, kube::Client& client, Clock& clock, Random& 
                   ? std::make_unique<EventRecorder>(executor, client, clock, *options_.events)
                   : nullptr),
       applier_(executor, client, applier_options()),
+      external_(executor, clock, random, external_options()),
       changed_(executor),
       ready_(executor) {
   queue_.on_ready([this] { poke(); });
+  external_.on_change([this](size_t lane, const kube::Key& key) { queue_.add(lane, key); });
   if (lease_) {
     lease_->on_change([this](bool leading) {
       lease_lost_ = !leading;
@@ -59,6 +61,12 @@ ApplierOptions Manager::applier_options() const {
   return out;
 }
 
+ExternalOptions Manager::external_options() const {
+  ExternalOptions out = options_.external;
+  if (lease_) out.may_call = [lease = lease_.get()] { return lease->leading(); };
+  return out;
+}
+
 void Manager::adopt(std::unique_ptr<InformerBase> informer) {
   informer->on_synced([this] { changed_.notify_all(); });
   informer->base_cache().on_advance([this] {
@@ -71,6 +79,7 @@ void Manager::adopt(std::unique_ptr<InformerBase> informer) {
 Controller& Manager::add_controller(ControllerOptions options) {
   controllers_.push_back(
       std::make_unique<Controller>(std::move(options), queue_, applier_, clock_));
+  controllers_.back()->use(external_);
   controllers_.back()->on_event(applier_options().on_event);
   return *controllers_.back();
 }
@@ -150,6 +159,7 @@ Task<Result<>> Manager::lead() {
   co_await dispatcher.join();
   // Whoever leads now must not meet writes of ours: what is under way is cut off.
   co_await let_work_end(lease_lost_ ? Duration::zero() : options_.grace);
+  co_await external_.stop();
   election.cancel();
   co_await election.join();
   if (lease_lost_) co_return fail(Reason::kCancelled, "the lease was lost");

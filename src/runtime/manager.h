@@ -25,6 +25,7 @@
 #include "runtime/applier.h"
 #include "runtime/controller.h"
 #include "runtime/events.h"
+#include "runtime/external_runner.h"
 #include "runtime/health.h"
 #include "runtime/informer.h"
 #include "runtime/lease.h"
@@ -37,6 +38,7 @@ struct ManagerOptions {
   Duration grace = seconds(30);  // for work under way when we stop
   size_t at_once = 64;           // keys worked on, over all controllers
   QueueOptions queue = {};
+  ExternalOptions external = {};
   ApplierOptions applier = {};                        // without on_event: they go to `events`
   std::optional<LeaseOptions> lease = std::nullopt;   // none: we are alone
   std::optional<EventOptions> events = std::nullopt;  // none: events are not recorded
@@ -70,6 +72,10 @@ class Manager {
     return added;
   }
   Controller& add_controller(ControllerOptions options);
+  // Whom the questions and calls of plans go to.
+  void add_executor(std::string name, ExternalExecutor executor) {
+    external_.add(std::move(name), std::move(executor));
+  }
   void add_gauge(CacheGauge gauge) { gauges_.push_back(std::move(gauge)); }
 
   // Keys of the objects themselves.
@@ -136,6 +142,7 @@ class Manager {
   Task<> let_work_end(Duration grace);
   Task<> stop_background();
   ApplierOptions applier_options() const;
+  ExternalOptions external_options() const;
 
   Executor executor_;
   kube::Client& client_;
@@ -146,6 +153,7 @@ class Manager {
   std::unique_ptr<Lease> lease_;
   std::unique_ptr<EventRecorder> events_;
   Applier applier_;
+  ExternalRunner external_;
   std::vector<std::unique_ptr<InformerBase>> informers_;
   std::vector<std::unique_ptr<Controller>> controllers_;  // by lane
   std::vector<CacheGauge> gauges_;

@@ -20,7 +20,8 @@ kube::Key key_of(const Json& object) {
 
 struct Words {
   std::string operator()(const Create& create) const {
-    return "create " + describe(target_of(create));
+    const std::string what = create.subresource.empty() ? "" : " (" + create.subresource + ")";
+    return "create " + describe(target_of(create)) + what;
   }
   std::string operator()(const Patch& patch) const {
     const std::string what = patch.subresource.empty() ? "" : " (" + patch.subresource + ")";
@@ -61,11 +62,21 @@ void Plan::add(Plan other) {
   }
   std::ranges::move(other.events, std::back_inserter(events));
   std::ranges::move(other.counts, std::back_inserter(counts));
+  std::ranges::move(other.calls, std::back_inserter(calls));
+  std::ranges::move(other.questions, std::back_inserter(questions));
   if (other.look_again) look_again_in(*other.look_again);
 }
 
 void Plan::look_again_in(Duration delay) {
   look_again = look_again ? std::min(*look_again, delay) : delay;
+}
+
+void Plan::ask(Question question) {
+  questions.push_back(std::move(question));
+}
+
+void Plan::call(Call call) {
+  calls.push_back(std::move(call));
 }
 
 void Plan::emit(ObjectRef regarding, Event::Type type, std::string reason, std::string message,
@@ -84,7 +95,7 @@ void Plan::set_status(ObjectRef target, const Json& before, const Json& after) {
 
 bool Plan::empty() const {
   return std::ranges::all_of(stages, [](const auto& stage) { return stage.empty(); }) && !status &&
-         events.empty() && counts.empty();
+         calls.empty() && events.empty() && counts.empty();
 }
 
 ObjectRef target_of(const Write& write) {
@@ -111,6 +122,9 @@ std::string describe(const Plan& plan) {
     for (const auto& write : stage) text += std::visit(Words(), write) + "\n";
   }
   if (plan.status) text += Words()(*plan.status) + "\n";
+  for (const auto& call : plan.calls) {
+    text += fmt::format("call {} {}: {}\n", call.executor, call.id, to_text(call.what));
+  }
   for (const auto& event : plan.events) {
     text +=
         fmt::format("event {} {}: {}\n", describe(event.regarding), event.reason, event.message);

@@ -18,6 +18,7 @@
 #include "document/json.h"
 #include "kube/kind.h"
 #include "kube/meta.h"
+#include "runtime/external.h"
 
 namespace grapnel::runtime {
 
@@ -52,6 +53,8 @@ class NewObject {
 struct Create {
   const kube::Kind* kind = nullptr;
   NewObject object;
+  // Of the object that bears the new one's name: "eviction", "binding", "token".
+  std::string subresource = {};
 };
 
 struct Patch {
@@ -105,14 +108,19 @@ struct Plan {
   // The least time since the last status for this one to be written, unless a write or an event
   // comes with it: of an object whose children are counted, and change many times a second.
   Duration between_counts{};
+  // Made once the status is written; as long as each plan names them.
+  std::vector<Call> calls;
   std::vector<Event> events;
   std::vector<Count> counts;
+  std::vector<Question> questions;     // whose answers later plans find in their External
   std::optional<Duration> look_again;  // even if nothing changes until then
 
   void add(Write write);               // to the current stage
   void then();                         // what is added from now on waits for all before it
   void add(Plan other);                // its stages merge with ours, one by one
   void look_again_in(Duration delay);  // the earliest wins
+  void ask(Question question);
+  void call(Call call);
   void emit(ObjectRef regarding, Event::Type type, std::string reason, std::string message,
             std::string action = "Reconciling");
   // Patches /status of the target from `before` to `after`; nothing when they are equal.

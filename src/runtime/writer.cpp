@@ -106,10 +106,26 @@ WriteResult result_of(const Create& create, Result<Json> answer) {
   return answer ? success(target_of(create), *answer) : failure(std::move(answer.error()));
 }
 
+// The answer is not the object, so it leaves no version to wait for.
+Task<WriteResult> write_subresource(kube::Client& client, const Create& create) {
+  const ObjectRef target = target_of(create);
+  Task<Result<Json>> asking;
+  if (auto object = make(create)) {
+    asking = client.create(*create.kind, std::move(*object), {.subresource = create.subresource});
+  } else {
+    co_return WriteResult{.error = std::move(object.error()), .defect = true};
+  }
+  auto answer = co_await std::move(asking);
+  if (answer) co_return WriteResult{};
+  if (answer.error().ambiguous) co_return unclear(target, std::move(answer.error()));
+  co_return failure(std::move(answer.error()));
+}
+
 Task<WriteResult> write(kube::Client& client, const Create& create) {
   if (target_of(create).key.name.empty()) {
     co_return failure(Reason::kUsage, target_of(create), "is to be created without a name");
   }
+  if (!create.subresource.empty()) co_return co_await write_subresource(client, create);
   kube::Uid owner;
   Task<Result<Json>> asking;
   if (auto object = make(create)) {

@@ -4,8 +4,8 @@
 #include <iostream>
 
 #include "api/experiment.h"
-#include "api/jobset.h"
 #include "api/schema.h"
+#include "base/strings.h"
 #include "cli/code_package.h"
 #include "cli/commands.h"
 #include "cli/loop.h"
@@ -13,6 +13,7 @@
 #include "cli/object_check.h"
 #include "cli/output.h"
 #include "cli/submission.h"
+#include "controllers/controllers.h"
 #include "document/yaml.h"
 #include "operators/experiment/compile.h"
 
@@ -91,17 +92,15 @@ int schema() {
 }
 
 int print_crds() {
-  for (const Json& crd : crds()) std::cout << "---\n" << to_yaml(crd);
+  for (const Json& crd : controllers::crds()) std::cout << "---\n" << to_yaml(crd);
   return kOk;
 }
 
 int print_reference(const std::string& kind) {
-  const std::pair<std::string_view, std::string> pages[] = {
-      {"experiment", api::reference_page_of<api::Experiment>()},
-      {"jobset", api::jobset_reference_page()},
-  };
-  for (const auto& [name, page] : pages) {
-    if (kind.empty() || kind == name) std::cout << page;
+  for (const controllers::OurKind* each : controllers::our_kinds()) {
+    if (kind.empty() || kind == to_lower(each->type.kind.kind)) {
+      std::cout << each->type.reference_page();
+    }
   }
   return kOk;
 }

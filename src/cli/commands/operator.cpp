@@ -8,10 +8,10 @@
 #include "base/strings.h"
 #include "cli/commands.h"
 #include "cli/commands/operator_endpoints.h"
-#include "cli/controllers/controllers.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
 #include "cli/webhook_server.h"
+#include "controllers/controllers.h"
 #include "http/certificates.h"
 #include "kube/connect.h"
 #include "runtime/manager.h"
@@ -19,20 +19,6 @@
 
 namespace grapnel::cli {
 namespace {
-
-Result<ControllerOptions> parse_controllers(const OperatorOptions& options) {
-  ControllerOptions out{.ns = options.ns, .jobset = false, .experiment = false};
-  for (const auto name : split(options.controllers, ',')) {
-    if (name == "jobset") {
-      out.jobset = true;
-    } else if (name == "experiment") {
-      out.experiment = true;
-    } else {
-      return fail(Reason::kUsage, "--controllers: '{}' is none of jobset, experiment", name);
-    }
-  }
-  return out;
-}
 
 // The pod's name inside a cluster.
 std::string host_name() {
@@ -76,8 +62,8 @@ Result<runtime::ManagerOptions> manager_options(const OperatorOptions& options,
 }
 
 Task<int> serve(Executor executor, OperatorOptions options) {
-  const auto controllers = parse_controllers(options);
-  if (!controllers) co_return report(controllers.error(), kUsage);
+  const auto kinds = controllers::parse_controllers(options.controllers);
+  if (!kinds) co_return report(fail_in("--controllers", kinds.error()).value(), kUsage);
   const auto addresses = addresses_of(options);
   if (!addresses) co_return report(addresses.error(), kUsage);
   auto access = kube::find_access({.kubeconfig = options.kubeconfig, .context = options.context});
@@ -94,7 +80,7 @@ Task<int> serve(Executor executor, OperatorOptions options) {
   Random random(static_cast<uint64_t>(system_clock().now().time_since_epoch().count()) ^
                 static_cast<uint64_t>(::getpid()));
   runtime::Manager manager(executor, *connection->client, system_clock(), random, std::move(*how));
-  add_controllers(manager, *controllers);
+  controllers::add_controllers(manager, {.ns = options.ns}, *kinds);
   metrics.follow(manager);
   Endpoints endpoints(manager, metrics);
   if (const auto served = endpoints.start(executor, *addresses); !served) {

@@ -1,4 +1,6 @@
-// What our webhooks answer, and how the API server is told of them.
+// What our webhooks answer, and how the API server is told of them. All of it follows from table.h;
+// the paths are those of the original controllers, so that their configurations can be kept:
+// /mutate-jobset-x-k8s-io-v1alpha2-jobset, /validate-….
 #pragma once
 
 #include <string>
@@ -6,7 +8,7 @@
 #include "document/json.h"
 #include "runtime/admission.h"
 
-namespace grapnel::cli {
+namespace grapnel::controllers {
 
 void add_admissions(runtime::Admission& admission);
 
@@ -15,4 +17,4 @@ void add_admissions(runtime::Admission& admission);
 Json validating_webhooks(const std::string& ns, const std::string& service);
 Json mutating_webhooks(const std::string& ns, const std::string& service);
 
-}  // namespace grapnel::cli
+}  // namespace grapnel::controllers
