@@ -1,5 +1,5 @@
-// What went wrong, in a form a program can branch on and a person can act on.
-// Part of the reasons are Kubernetes' own (the `reason` of a Status); the rest are ours.
+// What went wrong, in a form that a program can branch on and a person can act on. Some of the
+// reasons are Kubernetes' own (the `reason` of a Status), the others are ours.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What the process holds of the machine's memory.
+// How much of the machine's memory the process holds.
 #pragma once
 
 namespace grapnel {

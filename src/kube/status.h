@@ -1,5 +1,5 @@
-// Refusals of the API server as Errors: a Status where there is one, whatever else a proxy in
-// between may say where there is not.
+// Refusals of the API server as Errors: made from a Status if there is one, otherwise from whatever
+// a proxy in between may say.
 #pragma once
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-// What all parts of the server share, and one request on its way through it.
+// What all parts of the server share, and one request on its way through them.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What every cluster has from its first moment, and what the server keeps in step with its objects.
+// What every cluster has from the beginning, and what the server keeps in step with its objects.
 #pragma once
 
 #include "local/apiserver/api.h"

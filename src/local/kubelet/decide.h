@@ -1,8 +1,8 @@
-// What to do next for one pod, and what to report of it. Pure: reads what is known, does nothing.
+// What to do next for one pod, and what status to report. Pure: reads what is known, does nothing.
 //
 // The rules are Kubernetes' own: init containers one after the other, sidecars among them before
-// what follows, restarts by restartPolicy with a growing back-off, no restart once the pod is
-// being deleted, and what runs is told to end before its Pod object may go.
+// what follows, restarts by restartPolicy with a growing back-off, no restart once the pod is being
+// deleted, and running containers are told to end before the Pod object may be deleted.
 #pragma once
 
 #include <map>

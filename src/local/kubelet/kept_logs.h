@@ -1,5 +1,5 @@
-// Logs of pods that are gone. Each pod has a folder for its logs; of a pod that is gone the folder
-// goes, too, unless somebody still wants it: then a file in it says whose it was.
+// Logs of pods that are gone. Each pod has a folder for its logs. When the pod is gone, the folder
+// is deleted, too, unless somebody still wants it; then a file in it says which pod it belonged to.
 #pragma once
 
 #include <functional>

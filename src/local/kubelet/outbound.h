@@ -1,4 +1,4 @@
-// The way out for pods: what they send to beyond the cluster, we send for them.
+// What pods send outside the cluster: we send it for them.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // A Pod as the kubelet reads it: the whole object, shared, and its metadata.
 //
 // managedFields and resourceVersion are left out of the object: nobody here reads them, and two
-// states that differ in nothing else are the same to us.
+// states that differ only in these are equal for us.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Probes of a running container: is it up (startup), does it still work (liveness), may it be sent
-// work (readiness). The rules are pure; run_probe() applies them to one probe over time.
+// Probes of a running container: has it started (startup), does it still work (liveness), may it
+// get traffic (readiness). The rules are pure; run_probe() applies them to one probe over time.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
-// Cluster IPs: whoever connects or sends to a service's address and port, from inside the cluster's
+// Cluster IPs: a connection or datagram to a service's address and port, from inside the cluster's
 // network, reaches one of its pods.
 //
-// The addresses live on the cluster's bridge, so nothing outside this machine reaches them.
+// The addresses are on the cluster's bridge, so nothing outside this machine can reach them.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The ConfigMaps, Secrets and the like that a pod's environment and volumes are made of.
+// The ConfigMaps, Secrets and similar objects that a pod's environment and volumes need.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// A ResourceQuota: what it limits, and why a new object would go beyond it.
+// A ResourceQuota: what it limits, and why a new object would exceed it.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // The cluster's own network: a bridge in a network namespace that nothing outside this machine can
-// reach, held by the anchor process (shim/anchor.h), which outlives grapnel.
+// reach. The anchor process (shim/anchor.h) holds it and outlives grapnel.
 #pragma once
 
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
-// What a pod's surroundings are: how it can be kept apart on this machine, and the files that tell
-// it its own name and where to ask for others.
+// A pod's surroundings: how this machine can isolate it, and the files that tell it its own name
+// and where to ask for others.
 #pragma once
 
 #include <string>

@@ -1,14 +1,14 @@
-// Every object of the laptop cluster, in memory, and durably below it.
+// Every object of the laptop cluster: in memory, with a durable copy on disk.
 //
-// A write gets the next version, waits until the batch it is in is on disk, becomes visible, and
-// only then is answered: what a reader or a watcher has seen is never lost. Writes that wait
-// together are committed together. Changes of one object are serialised by settle().
+// A write gets the next version, waits until its batch is on disk, becomes visible, and only then
+// is answered: what a reader or a watcher has seen is never lost. Writes that wait together are
+// committed together. settle() serialises the changes of one object.
 //
-// Each collection keeps its newest changes; from them watches are served and lists at an older
-// version are rebuilt. How far back that reaches is a budget of bytes over all collections: beyond
-// it, the answer is Expired.
+// Each collection keeps its newest changes. Watches are served from them, and lists at an older
+// version are rebuilt from them. How far back that reaches is limited by a number of bytes over all
+// collections; for anything older the answer is Expired.
 //
-// One thread, except that the commit itself runs on a helper of its own.
+// One thread, except that the commit itself runs on a helper thread.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>

@@ -1,5 +1,5 @@
-// Objects and their field sets: what an object holds, what differs between two, one laid over the
-// other, and taking out what its last owner dropped.
+// Objects and their field sets: what an object contains, what differs between two, laying one over
+// the other, and removing what its last owner dropped.
 #pragma once
 
 #include "document/json.h"

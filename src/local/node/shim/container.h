@@ -1,4 +1,4 @@
-// One container of the pod, from its start to the record of its end.
+// One container of the pod, from its start until its end is recorded.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// As much of rtnetlink as a bridge with pods on it needs. A Netlink acts on the network namespace
-// it was opened in, wherever its process goes afterwards.
+// As much of rtnetlink as a bridge with pods needs. A Netlink acts on the network namespace in
+// which it was opened, wherever its process goes afterwards.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// The way out of the cluster's network: TCP connections and UDP datagrams of pods to addresses that
-// are not the cluster's are handed to sockets of ours, which make them again outside. So pods reach
-// the world as whoever runs grapnel does, without a change to the host's network, with or without
-// root.
+// The way out of the cluster's network. TCP connections and UDP datagrams of pods to addresses
+// outside the cluster are redirected to sockets of ours, which make them again from outside. So
+// pods reach the world as the user who runs grapnel does, with no change to the host's network,
+// with or without root.
 #pragma once
 
 #include <cstdint>
