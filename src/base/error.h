@@ -49,7 +49,7 @@ struct Cause {
   std::string field;    // spec.replicatedJobs[0].name
   std::string message;  // Invalid value: "X": must be lower case
   std::string reason;   // FieldValueInvalid, FieldValueRequired …
-  // For a person: what stands there, and what may.
+  // For a person: what was found, and what is allowed.
   std::string found;
   std::string allowed;
   bool operator==(const Cause&) const = default;

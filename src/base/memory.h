@@ -3,7 +3,7 @@
 
 namespace grapnel {
 
-// Gives back to the system what was freed, and code that is not needed any more: after something
+// Returns freed memory, and code that is no longer needed, to the system. Call it after something
 // large that happens once.
 void give_back_memory();
 

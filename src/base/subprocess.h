@@ -33,8 +33,8 @@ struct Finished {
   std::string errors;
 };
 
-// An Error only when it could not be started or was not let run to its end; its exit code is the
-// caller's to judge.
+// An Error only when it could not be started, or was stopped before its end. What its exit code
+// means is up to the caller.
 Task<Result<Finished>> run_program(Command command);
 
 // A program that reads what we write and whose output we read; its errors go to ours. Destroying it

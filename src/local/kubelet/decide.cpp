@@ -92,7 +92,8 @@ class Walk {
 
 Duration grace_of(const Observed& o, Time now) {
   if (!o.pod->meta.deleted) return usual_grace(*o.pod);
-  // The time of deletion is told in whole seconds: what they cut off was promised, too.
+  // The time of deletion is given in whole seconds; the pod gets the fraction that was cut off,
+  // too.
   const Duration rest = *o.pod->meta.deleted + seconds(1) - now;
   const auto* promised = at(*o.pod->object, "metadata", "deletionGracePeriodSeconds");
   const Duration most = promised == nullptr ? rest : Duration(seconds(int_or(promised)));
@@ -120,8 +121,8 @@ void end(const Observed& o, Walk& walk, Time now) {
   }
 }
 
-// Nothing runs any more. What is left goes only when the end is known to the API server: whoever
-// restarts us before that must still find the exit codes.
+// Nothing runs any more. The rest is removed only when the API server knows the end: if we are
+// restarted before that, the exit codes must still be there.
 void clean_up(const Observed& o, Walk& walk) {
   if (!o.pod->is_finished()) return;
   if (o.has_sandbox) walk.add(RemoveSandbox{});
@@ -195,7 +196,7 @@ Decision decide(const Observed& o, Time now) {
     if (deadline > 0) walk.look_again(started.value_or(now) + seconds(deadline));
   }
   Decision out = walk.take();
-  // The last word is said once, whoever said it.
+  // The final status is written once, whoever wrote it.
   out.status = o.pod->is_finished() ? o.pod->status() : status_of(o, progress, now);
   return out;
 }

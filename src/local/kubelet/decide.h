@@ -19,7 +19,7 @@
 
 namespace grapnel::local::kubelet {
 
-// Why something does not get on, as `state.waiting` says it, and when to try again.
+// Why something cannot continue, in the words of `state.waiting`, and when to try again.
 struct Trouble {
   std::string reason;  // ContainerCreating, CreateContainerConfigError …
   std::string message;
@@ -96,8 +96,8 @@ bool should_restart(const Pod& pod, const Container& container, const ContainerS
 // The attempt to make next.
 uint64_t next_attempt(const ContainerFacts& facts);
 
-// What an earlier kubelet reported of the containers, for pods that the node no longer knows: what
-// was running then is lost.
+// What an earlier kubelet reported of the containers, for pods that the node no longer knows.
+// Containers that were running then are lost.
 std::map<std::string, ContainerFacts, std::less<>> facts_of_status(const Pod& pod);
 
 }  // namespace grapnel::local::kubelet

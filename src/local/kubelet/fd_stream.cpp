@@ -17,8 +17,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Whoever reads a pipe may end before us, and that must not end us by a signal: it is held back,
-// and taken away before it is let through again.
+// The reader of a pipe may end before us, and SIGPIPE must not end us. So the signal is blocked,
+// and a pending one is removed before it is unblocked.
 ssize_t write_to_pipe(int fd, std::string_view data) {
   sigset_t pipe_only;
   sigset_t before;

@@ -25,14 +25,14 @@ struct GpuFiles {
 // By their device files: nvidia0, nvidia1 …
 std::vector<Gpu> find_gpus(const GpuFiles& files);
 
-// What a container with GPUs is given besides its arguments.
+// What a container with GPUs gets in addition to its arguments.
 struct GpuShare {
   std::vector<std::string> devices;
   std::vector<std::string> environment;  // NAME=value
 };
 
-// Who has which. What a pod holds is noted in the pod's own directory, so that the next kubelet
-// knows it too, and forgets it with the pod.
+// Which container has which GPU. This is written into the pod's own directory, so that the next
+// kubelet knows it, too, and it disappears with the pod.
 class Gpus {
  public:
   Gpus() = default;

@@ -29,7 +29,7 @@ struct LogFilter {
   std::optional<int64_t> limit_bytes;
 };
 
-// Makes the text that a reader sees from lines of a log, piece by piece.
+// Turns lines of a log into the text that a reader sees, piece by piece.
 class LogFormatter {
  public:
   explicit LogFormatter(LogFilter filter) : filter_(std::move(filter)) {}

@@ -1,5 +1,5 @@
-// Carries out for one pod what decide() says, one step at a time, and reports how it goes. It lives
-// from the first sight of the Pod object until the object is gone and nothing of the pod is left.
+// Carries out for one pod what decide() says, one step at a time, and reports the result. It lives
+// from the time the Pod object is first seen until the object and everything of the pod is gone.
 #pragma once
 
 #include <functional>

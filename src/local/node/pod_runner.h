@@ -1,9 +1,9 @@
-// Runs pods as isolated processes of this machine. The kubelet says what, this does it and tells
-// what happened. One runner for each state directory.
+// Runs pods as isolated processes of this machine. The kubelet says what to run; this runs it and
+// reports what happened. One runner for each state directory.
 //
-// A pod is started first and its containers then, one by one, as the kubelet decides. All that runs
-// is held by the pod's shim: when this program ends, or is killed, pods go on, and recover() finds
-// them again with what happened meanwhile. Only remove() ends a pod.
+// A pod is started first, then its containers, one by one, as the kubelet decides. The pod's shim
+// holds everything that runs. When this program ends or is killed, pods continue, and recover()
+// finds them again with what happened meanwhile. Only remove() ends a pod.
 #pragma once
 
 #include <functional>

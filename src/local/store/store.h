@@ -72,16 +72,16 @@ class Store {
   // Expired when the version asked for is older than the history.
   Result<Page> list(std::string_view resource, const ListRange& range) const;
 
-  // Until no write of this object is under way. What get() says then holds until the caller
-  // suspends: between this and put() or remove() it must not.
+  // Waits until no write of this object is under way. What get() returns then holds until the
+  // caller suspends, which it must not do between this and put() or remove().
   Task<> settle(std::string resource, std::string key);
   // Makes the bytes once the version is known.
   using Render = std::function<std::string(uint64_t version)>;
   Task<Result<ObjectPtr>> put(std::string resource, std::string key, Render render);
-  // The bytes are the last state, with the deletion's version.
+  // The bytes must be the last state, with the deletion's version.
   Task<Result<ObjectPtr>> remove(std::string resource, std::string key, Render render);
 
-  // A place in a collection's changes. Starting at a version that is no longer in the history is
+  // A position in a collection's changes. Starting at a version that is no longer in the history is
   // Expired.
   class Cursor {
    public:
@@ -100,7 +100,7 @@ class Store {
   // Called for every change, in order, when it becomes visible.
   void on_change(std::function<void(std::string_view resource, const Change&)> listener);
 
-  // All that was begun is on disk.
+  // Waits until everything that was begun is on disk.
   Task<> close();
 
  private:

@@ -10,7 +10,7 @@ namespace grapnel::local {
 
 FieldSet fields_of(const Json& object, const MergeType& type);
 
-// The first element that stands twice in a list where its key may stand once, in words; "": none.
+// The first element whose key occurs twice in a list though it may occur once, in words; "": none.
 std::string repeated_element(const Json& value, const MergeType& type,
                              const std::string& path = "");
 

@@ -197,7 +197,7 @@ bool Container::attach(const int* outputs, size_t count) {
 void Container::copy_output(int stream, const char* data, size_t size) {
   for (auto& slot : attached_) {
     if (slot[stream] < 0) continue;
-    // Who reads too slowly misses something: the container must not wait for them.
+    // A reader that is too slow misses something: the container must not wait for it.
     if (write(slot[stream], data, size) < 0 && errno != EAGAIN) {
       close_fd(slot[0]);
       close_fd(slot[1]);

@@ -270,7 +270,7 @@ void forget_signals() {
     give_up(report);
   }
   forget_signals();
-  // All that the shim has open is close-on-exec; what it inherited itself it closed.
+  // Everything the shim has open is close-on-exec, and it has closed what it inherited.
   execute(p);
   give_up(report);
 }
