@@ -105,7 +105,7 @@ bool is_main_running(const Observed& o) {
                              [&](const Container& c) { return o.facts(c).is_running(); });
 }
 
-// Main containers first; sidecars serve them to their end, then go in the reverse of their order.
+// Main containers first. Sidecars serve them to their end and are then stopped in reverse order.
 void end(const Observed& o, Walk& walk, Time now) {
   const Duration grace = grace_of(o, now);
   if (is_main_running(o)) {
@@ -255,7 +255,7 @@ ContainerFacts facts_of_one(const Json& status) {
     facts.before = ended_of(last, name, attempt == 0 ? 0 : attempt - 1);
     facts.message_before = last == nullptr ? "" : string_or(find(*last, "message"));
   } else {
-    // It waits for its next start: the last that ended is the latest there was.
+    // It waits for its next start: the last one that ended is the latest.
     facts.now = ended_of(last, name, attempt);
     facts.message = last == nullptr ? "" : string_or(find(*last, "message"));
   }

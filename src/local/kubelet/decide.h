@@ -74,7 +74,7 @@ struct StopContainer {
 struct RemoveSandbox {
   bool operator==(const RemoveSandbox&) const = default;
 };
-// The Pod object itself: all that it stood for has ended.
+// The Pod object itself, after everything of the pod has ended.
 struct DeletePod {
   bool operator==(const DeletePod&) const = default;
 };

@@ -15,7 +15,7 @@
 
 namespace grapnel::local::kubelet {
 
-// What the node lends to its pods.
+// What the node provides to its pods.
 struct NodeFacts {
   std::string name;
   std::string address;                   // hostIP
@@ -51,8 +51,8 @@ struct ContainerEnvironment {
   std::optional<std::string> get_known(std::string_view name) const;
 };
 
-// What the spec sets, over what the node lends. The Error names what is missing, in the words that
-// Kubernetes has for it.
+// What the spec sets, on top of what the node provides. The Error names what is missing, in
+// Kubernetes' words.
 Result<ContainerEnvironment> environment_of(const EnvironmentInput& input);
 
 // The part of a user's own environment that pods should see: they find programs and libraries as

@@ -42,7 +42,7 @@ struct FdStream::Impl {
   Impl(Executor executor, Fd fd) : descriptor(executor, fd.release()) {
     fcntl(descriptor.native_handle(), F_SETFL, O_NONBLOCK);
   }
-  // Closed while we waited: the wait ends with an error of which nobody needs to know more.
+  // Closed while we waited: the wait ends with an error, and its details do not matter.
   Task<bool> wait(asio::posix::descriptor_base::wait_type what) {
     const auto [error] = co_await descriptor.async_wait(what, asio::as_tuple(asio::use_awaitable));
     co_return !error && descriptor.is_open();

@@ -39,11 +39,11 @@ class Gpus {
   explicit Gpus(const GpuFiles& files);
 
   const std::vector<Gpu>& all() const { return all_; }
-  // The same again for a container that has them already.
+  // A container that has GPUs already gets the same again.
   Result<GpuShare> take(const std::string& pod, const std::string& pod_directory,
                         const std::string& container, size_t count);
   void give_back(const std::string& pod) { held_.erase(pod); }
-  // What an earlier kubelet gave.
+  // Learns what an earlier kubelet gave.
   void recover(const std::string& pod, const std::string& pod_directory);
 
  private:

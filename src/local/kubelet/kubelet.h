@@ -71,15 +71,15 @@ class Kubelet {
   Task<Result<>> run();
   // Releases all pods without ending them; returns when run() is about to return.
   Task<> stop();
-  // Ends every pod and takes away the network: nothing is left but files. After run() has returned
-  // or instead of it.
+  // Ends every pod and removes the network: only files are left. Call it after run() has returned,
+  // or instead of run().
   Task<Result<>> remove_all();
 
   // For a person, once run() has called on_ready: what this node cannot do, and why.
   std::vector<std::string> shortcomings() const;
   // Logs, exec and port-forward. Refuses while run() is not running.
   PodBackend& backend();
-  // wants_logs may say something else now.
+  // Call it when wants_logs may answer differently.
   void sweep_logs();
 
  private:

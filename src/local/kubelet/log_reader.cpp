@@ -150,7 +150,7 @@ std::string LogFiles::read() {
   }
 }
 
-// The file was rotated away under us: what came after it is in the files before it in number.
+// The file was rotated while we read it: what came after it is in the files with higher numbers.
 bool LogFiles::open_newer() {
   if (parts_.empty()) {
     Fd fd = open_file(path_);

@@ -14,7 +14,7 @@ namespace grapnel::local::kubelet {
 class Outbound {
  public:
   Outbound(Executor executor, Clock& clock) : executor_(executor), clock_(clock) {}
-  // As far as the network has a way.
+  // Serves TCP and UDP as far as the network supports them.
   Task<Result<>> serve(ClusterNetwork& network);
   Task<> stop();
 

@@ -42,7 +42,7 @@ struct Container {
   const Json* spec = nullptr;
   bool is_init = false;
   std::string_view name() const { return string_or(find(*spec, "name")); }
-  // An init container that runs beside the others until the pod's end.
+  // An init container that runs beside the others until the pod ends.
   bool is_sidecar() const { return is_init && string_or(find(*spec, "restartPolicy")) == "Always"; }
 };
 

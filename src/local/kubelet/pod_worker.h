@@ -29,7 +29,7 @@ struct WorkerContext {
   NodeFacts node;
   std::string state_directory;
   std::function<Variables(const Pod&)> services;  // the environment that tells of services
-  // Told of what a person should know of a pod.
+  // Called with what a person should know about a pod.
   std::function<void(const Pod&, bool is_warning, std::string_view reason, std::string message)>
       emit;
 };
@@ -55,8 +55,8 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   const std::string& address() const { return observed_.address; }
   const ContainerFacts* facts(std::string_view container) const;
   const Json* spec_of(std::string_view container) const;
-  // What a container is to run, with its volumes made. The Error's message says why it cannot, its
-  // cause's reason how Kubernetes calls that.
+  // What a container is to run, with its volumes made. The Error's message says why it cannot run;
+  // its cause has Kubernetes' reason.
   Task<Result<ContainerToRun>> prepare(std::string container, uint64_t attempt);
 
  private:
@@ -92,7 +92,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   std::optional<Time> retry_write_;  // a write to the API server failed
   std::optional<Time> refresh_at_;   // files of volumes are compared with their sources
 
-  // Of a container: whoever looks after its latest attempt.
+  // What looks after the latest attempt of a container.
   struct Care {
     uint64_t attempt = 0;
     std::optional<ExecSpec> like;  // to run programs beside it

@@ -42,7 +42,7 @@ struct ProbeRun {
   Probe probe;
   HandlerTarget target;
   Duration age{};  // of the container when probing begins
-  // Told of each verdict that is reached; false: no more probing.
+  // Called with each result that is reached; false ends the probing.
   std::function<bool(bool is_success, const std::string& why)> on_verdict;
 };
 Task<> run_probe(ProbeRun run);

@@ -19,9 +19,9 @@ class ServiceProxy {
   ServiceProxy(Executor executor, Clock& clock, PodRunner& runner);
   ~ServiceProxy();
 
-  // From now on these are served, and no others. Connections that are open stay.
+  // From now on serves these routes and no others. Open connections stay.
   Task<> set(std::vector<Route> routes);
-  // Ends everything; before the runner goes.
+  // Ends everything. Call it before the runner is destroyed.
   Task<> stop();
 
  private:

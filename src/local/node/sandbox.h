@@ -14,7 +14,7 @@ struct IsolationFound {
   std::string why;  // for kNone: what forbids namespaces, and the setting that would allow them
 };
 
-// Tries it, in a process of its own.
+// Tries it in a child process.
 IsolationFound find_isolation();
 
 inline constexpr std::string_view kClusterDomain = "cluster.local";

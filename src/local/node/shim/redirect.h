@@ -15,8 +15,8 @@ struct ClusterRange {
 
 // In the network namespace of the caller. False: this kernel does not allow it.
 bool redirect_connections(const ClusterRange* inside, unsigned count, uint16_t port);
-// They keep their destination: the socket at `port` is transparent, and something must route what
-// goes beyond the cluster to this machine.
+// They keep their destination: the socket at `port` is transparent, and a route must lead packets
+// for outside the cluster to this machine.
 bool redirect_datagrams(const ClusterRange* inside, unsigned count, uint16_t port);
 
 }  // namespace grapnel::local::shim
