@@ -30,7 +30,7 @@ using kubelet::PodWorker;
 namespace {
 
 constexpr Duration kHeartbeat = seconds(15);
-// Many pods start together, so their names are updated together.
+// Many pods start together: their names are told in one go.
 constexpr Duration kNamesDelay = milliseconds(20);
 
 }  // namespace
@@ -252,7 +252,7 @@ Task<> Kubelet::Impl::keep_names() {
     const auto all_services = services->cache().all();
     const auto all_pods = informer->cache().all();
     if (dns) dns->set_table(kubelet::names_of(all_services, all_pods));
-    // Not earlier: pods that ran on without us must not hear that a name does not exist.
+    // Not before: of pods that went on without us, none must hear that a name does not exist.
     if (dns_sockets) {
       dns->serve(std::move(dns_sockets->first), std::move(dns_sockets->second));
       dns_sockets.reset();
@@ -292,8 +292,7 @@ void Kubelet::Impl::follow() {
     on_pod(before, after);
     names_changed();
   });
-  // A pod's environment and names depend on services, so services are known before the first pod
-  // starts.
+  // A pod's environment and names tell of services: so they are known before the first pod starts.
   services->on_synced([this] {
     if (!is_stopping) background.push_back(spawn(options.executor, informer->run()));
   });
@@ -333,7 +332,7 @@ void Kubelet::Impl::on_pod(const Pod* before, const Pod* after) {
   }
   const auto found = recovered.find(uid);
   if (found != recovered.end()) {
-    // Only the runner knows what has happened to it since it was found again.
+    // What has become of it since it was found again, only the runner has heard.
     for (PodStatus& now : runner->pods()) {
       if (now.id == uid) found->second = std::move(now);
     }
