@@ -12,8 +12,8 @@
 //       return std::tuple{
 //           field("publishNotReadyAddresses", &Network::publish_not_ready_addresses,
 //                 "Names resolve before pods are ready.").defaulted(),
-//           field("subdomain", &Network::subdomain, "Defaults to the JobSet's
-//           name.").max_length(63),
+//           field("subdomain", &Network::subdomain, "Defaults to the JobSet's name.")
+//               .max_length(63),
 //       };
 //     }
 //   };

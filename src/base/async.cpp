@@ -181,7 +181,8 @@ struct Semaphore::State {
   };
   using Queue = std::list<std::shared_ptr<Waiter>>;
 
-  // Whoever is cancelled while waiting leaves the queue; what was granted meanwhile goes on.
+  // A waiter that is cancelled leaves the queue; a permit it was given meanwhile goes to the next
+  // one.
   struct Place {
     explicit Place(State& s)
         : state(s),
@@ -203,7 +204,7 @@ struct Semaphore::State {
     bool is_taken = false;
   };
 
-  // To the one who waits longest: nobody who comes now is before them.
+  // To the one that has waited longest; newcomers do not overtake it.
   void release() {
     if (owed > 0) {
       --owed;

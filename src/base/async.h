@@ -1,9 +1,9 @@
-// The event loop: one thread of coroutines. This header is the only door to Asio for code outside
-// base/ and http/.
+// The event loop: one thread of coroutines. Code outside base/ and http/ should use this header
+// instead of Asio.
 //
 // A Task is lazy: it runs when it is awaited or spawned. Cancelling a Task ends it at its next
-// suspension with an exception that only the loop catches, so destructors are the place for
-// clean-up. Nothing here is safe to use from a second thread.
+// suspension with an exception that only the loop catches, so clean-up belongs in destructors.
+// Nothing here is safe to use from a second thread.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

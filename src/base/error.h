@@ -1,5 +1,5 @@
-// What went wrong, in a form a program can branch on and a person can act on.
-// Part of the reasons are Kubernetes' own (the `reason` of a Status); the rest are ours.
+// What went wrong, in a form that a program can branch on and a person can act on. Some of the
+// reasons are Kubernetes' own (the `reason` of a Status), the others are ours.
 #pragma once
 
 #include <optional>
@@ -49,7 +49,7 @@ struct Cause {
   std::string field;    // spec.replicatedJobs[0].name
   std::string message;  // Invalid value: "X": must be lower case
   std::string reason;   // FieldValueInvalid, FieldValueRequired …
-  // For a person: what stands there, and what may.
+  // For a person: what was found, and what is allowed.
   std::string found;
   std::string allowed;
   bool operator==(const Cause&) const = default;

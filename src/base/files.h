@@ -1,4 +1,4 @@
-// Small files, read whole.
+// Reading small files whole.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// Strings that occur in thousands of objects (label keys, namespaces, node names), held once.
+// Strings that occur in thousands of objects (label keys, namespaces, node names), stored once.
 //
 // An Interned is a pointer: copying and comparing it costs nothing, and it stays valid for the life
-// of the program. Intern only what repeats: names and uids do not.
+// of the program. Intern only strings that repeat; names and uids do not.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // Structured log lines: text on a terminal, JSON otherwise. Each line carries the object it is
 // about.
 //
-//   log_info("creating pods", {{"kind", "JobSet"}, {"namespace", ns}, {"name", name}, {"count",
-//   3}});
+//   log_info("creating pods",
+//            {{"kind", "JobSet"}, {"namespace", ns}, {"name", name}, {"count", 3}});
 #pragma once
 
 #include <fmt/format.h>

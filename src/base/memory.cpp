@@ -10,8 +10,8 @@
 namespace grapnel {
 namespace {
 
-// Lets go of pages of programs and libraries. What is needed again comes back from the system's
-// cache of files; what only the start needed does not.
+// Releases pages of programs and libraries. Those that are needed again come back from the system's
+// file cache; those that only the start needed do not.
 void forget_code() {
   std::FILE* maps = std::fopen("/proc/self/maps", "re");
   if (maps == nullptr) return;

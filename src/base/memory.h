@@ -1,9 +1,9 @@
-// What the process holds of the machine's memory.
+// How much of the machine's memory the process holds.
 #pragma once
 
 namespace grapnel {
 
-// Gives back to the system what was freed, and code that is not needed any more: after something
+// Returns freed memory, and code that is no longer needed, to the system. Call it after something
 // large that happens once.
 void give_back_memory();
 

@@ -1,4 +1,4 @@
-// For a Task that has much to do without ever waiting.
+// For a Task that has much to do and never waits.
 #pragma once
 
 #include "base/async.h"

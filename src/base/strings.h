@@ -1,4 +1,4 @@
-// Small things about text that the standard library leaves out.
+// Small text functions that the standard library lacks.
 #pragma once
 
 #include <optional>

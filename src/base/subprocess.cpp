@@ -258,7 +258,7 @@ Task<> read_all(std::shared_ptr<Run> run, Reading Run::* member) {
   }
 }
 
-// The rest of a pipe whose writer has ended; a child of it may hold the pipe open for ever.
+// Reads the rest of a pipe whose writer has ended. A child of the writer may hold it open forever.
 void drain(Reading& reading, size_t limit) {
   std::array<char, 16384> buffer{};
   while (reading.pipe.is_open() && !reading.too_long) {

@@ -1,9 +1,9 @@
-// Runs other programs without holding up the loop: to their end (run_program), or beside us with
-// their streams in our hands (PipedProgram).
+// Runs other programs without blocking the loop: to their end (run_program), or beside us with
+// their streams connected to us (PipedProgram).
 //
-// Cancelling the Task, or its time running out, kills the program and, unless it shares our
-// terminal, all that it started. A program that leaves children behind does not hold us: we stop
-// reading when it has ended.
+// Cancelling the Task, or its timeout, kills the program. Unless the program shares our terminal,
+// this also kills all that it started. A program that leaves children behind does not block us: we
+// stop reading when the program itself has ended.
 #pragma once
 
 #include <memory>
@@ -33,8 +33,8 @@ struct Finished {
   std::string errors;
 };
 
-// An Error only when it could not be started or was not let run to its end; its exit code is the
-// caller's to judge.
+// An Error only when it could not be started, or was stopped before its end. What its exit code
+// means is up to the caller.
 Task<Result<Finished>> run_program(Command command);
 
 // A program that reads what we write and whose output we read; its errors go to ours. Destroying it

@@ -223,7 +223,7 @@ std::string format_age(Duration age) {
   const int64_t m = s / 60;
   const int64_t h = m / 60;
   const int64_t d = h / 24;
-  // A clock that is a second behind is no reason to alarm anyone.
+  // A clock that is a second behind is harmless.
   if (s < -1) return "<invalid>";
   if (s < 0) return "0s";
   if (s < 120) return fmt::format("{}s", s);

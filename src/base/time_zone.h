@@ -8,7 +8,7 @@
 
 namespace grapnel {
 
-// What a clock on the wall of some place shows.
+// Local time: what a clock in some place shows.
 struct WallTime {
   int year = 1970;
   int month = 1;

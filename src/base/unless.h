@@ -1,4 +1,4 @@
-// A Task that something else may end: for waits that have two reasons to be over.
+// A Task that something else may end: for waits that can end for two reasons.
 #pragma once
 
 #include "base/async.h"

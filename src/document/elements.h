@@ -1,4 +1,4 @@
-// Reading lists of documents that others wrote.
+// Reading lists in documents that others wrote.
 #pragma once
 
 #include "document/json.h"

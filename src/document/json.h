@@ -45,7 +45,7 @@ std::string_view string_or(const Json* value, std::string_view fallback = "");
 int64_t int_or(const Json* value, int64_t fallback = 0);
 bool bool_or(const Json* value, bool fallback = false);
 
-// The object at that key, made when missing (or when something else stands there).
+// The object at that key, created when it is missing (or when something else is there).
 JsonObject& ensure_object(JsonObject& parent, std::string_view key);
 
 // Equal as Kubernetes means it: key order does not matter, 1 equals 1.0.

@@ -1,4 +1,4 @@
-// How large a Json is: what copying it costs, and how deep it nests. For bounds on documents that
+// How large a Json is: what copying it costs, and how deep it nests. Used to limit documents that
 // others make us build.
 #pragma once
 

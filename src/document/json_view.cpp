@@ -267,8 +267,8 @@ JsonParser::JsonParser(JsonParser&&) noexcept = default;
 JsonParser& JsonParser::operator=(JsonParser&&) noexcept = default;
 
 Result<JsonView> JsonParser::parse(std::string_view text) {
-  // The parser holds some 14 bytes for each byte of the largest text it has seen. One large object
-  // must not cost that for ever.
+  // The parser keeps about 14 bytes for each byte of the largest text it has seen. One large object
+  // must not cost that forever.
   constexpr size_t kKeep = size_t{1} << 20;
   if (impl_->padded.size() > kKeep && text.size() < impl_->padded.size() / 4) {
     impl_ = std::make_unique<Impl>();

@@ -1,7 +1,7 @@
-// A read-only look at a JSON value: at one inside a simdjson document, or at a Json. Decoders are
+// A read-only view of a JSON value, either inside a simdjson document or of a Json. Decoders are
 // written once against this and read both.
 //
-// A JsonView is two words and owns nothing: it is valid while the document below it is.
+// A JsonView is two words and owns nothing: it is valid as long as the document it points into.
 #pragma once
 
 #include <absl/functional/function_ref.h>

@@ -3,7 +3,7 @@
 namespace grapnel {
 namespace {
 
-// One large line must not cost its size for ever.
+// One large line must not hold on to its memory forever.
 constexpr size_t kKeep = size_t{1} << 20;
 
 }  // namespace

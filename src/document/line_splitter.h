@@ -1,4 +1,4 @@
-// The frames of a watch: one JSON text a line, in chunks that end anywhere.
+// The frames of a watch: one JSON text on each line, arriving in chunks that may end anywhere.
 #pragma once
 
 #include <absl/functional/function_ref.h>

@@ -160,7 +160,7 @@ class LabelParser {
     if (token_ != Token::kOpen) return unexpected(" expected: '('");
     advance();
     if (token_ == Token::kEnd) return unexpected(", expected: ',', ')' or identifier");
-    // Between two commas, or next to a bracket, stands the empty value.
+    // Nothing between two commas, or next to a bracket, is the empty value.
     for (bool more = true; more;) {
       requirement.values.push_back(token_ == Token::kWord ? take_word() : "");
       more = token_ == Token::kComma;

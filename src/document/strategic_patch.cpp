@@ -76,7 +76,7 @@ class Index {
     if (const Json* value = identity(element, key_)) places_.emplace(to_text(*value), size_);
     ++size_;
   }
-  // Where the first such element stands.
+  // The position of the first such element.
   std::optional<size_t> find(const Json& element) const {
     const Json* value = identity(element, key_);
     const auto place = value == nullptr ? places_.end() : places_.find(to_text(*value));

@@ -307,8 +307,8 @@ bool Reader::is_merge_key() const {
   return scalar.plain_implicit != 0 || text_of(scalar.tag) == "tag:yaml.org,2002:merge";
 }
 
-// << takes over the members of one mapping or of several, the first of which wins. As in kubectl it
-// overrides what stands above it in the same mapping, and is overridden by what stands below.
+// << takes over the members of one mapping, or of several, of which the first wins. As in kubectl,
+// it overrides what is above it in the same mapping, and is overridden by what is below.
 Result<> Reader::merge_into(JsonObject& object, std::set<std::string>& merged, size_t depth) {
   const yaml_mark_t mark = event_.start_mark;
   if (auto next = advance(); !next) return next;

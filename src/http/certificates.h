@@ -1,5 +1,5 @@
-// Certificates of our own making, for the laptop's API server and the webhook server: a small
-// authority and what it signs, as PEM texts. ECDSA on P-256.
+// Certificates that we make ourselves, for the laptop's API server and the webhook server: a small
+// certificate authority and what it signs, as PEM texts. ECDSA on P-256.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
-// A connected socket as two byte streams, plain here and with TLS in tls.h. What the server and the
-// WebSocket stand on. Inside http/ only.
+// A connected socket as two byte streams, plain here and with TLS in tls.h. The server and the
+// WebSocket are built on it. Inside http/ only.
 //
-// Nothing is buffered while a channel is idle: it waits for readiness and then reads into a buffer
-// that all share, so ten thousand idle connections cost little.
+// Nothing is buffered while a channel is idle: it waits until the socket is readable and then reads
+// into a buffer that all channels share, so ten thousand idle connections cost little.
 #pragma once
 
 #include <boost/asio/posix/stream_descriptor.hpp>

@@ -95,9 +95,9 @@ class CurlTransport final : public Transport {
         shared_(std::make_shared<Http2Pool>(executor, options_)) {}
 
   Task<Result<Response>> send(const Request& request) override {
-    // Who comes while another is under way shares. With connections of their own the first few of a
-    // burst would be served long before the rest: a server at work on their consequences has less
-    // time for it.
+    // A request that arrives while another is under way shares a connection. If the first few of a
+    // burst had connections of their own, they would be served long before the rest, and the server
+    // would be busy with their consequences instead.
     if (pool_->active() == 0) return exchange(pool_, options_, request);
     return exchange_by_either(pool_, shared_, options_, request);
   }

@@ -1,8 +1,8 @@
 // The HTTP client: keep-alive pools, TLS, proxies from the environment, streamed answers.
 //
-// Transport is the seam: programs use the one over libcurl, the simulator one of its own. An answer
-// of any status is a success here; an Error means that no whole answer came, and says whether the
-// request may have taken effect (`ambiguous`).
+// Transport is an interface: programs use the one built on libcurl, the simulator has its own. An
+// answer of any status is a success here. An Error means that no complete answer came, and says
+// whether the request may have taken effect (`ambiguous`).
 #pragma once
 
 #include <functional>

@@ -157,8 +157,8 @@ Task<> Connection::call_handler() {
   }
 }
 
-// Closing while unread bytes are there would reset the connection, and the client could lose the
-// answer; so it gets a moment to read it and to close first.
+// Closing while there are unread bytes would reset the connection, and the client could lose the
+// answer. So the client gets a moment to read it and to close first.
 Task<> Connection::say_goodbye() {
   channel_->set_deadline(in(seconds(2)));
   co_await channel_->finish_writing();
@@ -277,7 +277,7 @@ Task<Result<std::unique_ptr<WebSocket>>> Connection::accept_websocket(std::strin
 
 Task<> Connection::closed() {
   while (buffer_.size() < kReadAhead) {
-    // What comes may be the next request already: it is kept.
+    // What arrives may already be the next request: keep it.
     const auto more = co_await channel_->append_to(buffer_, kReadAhead - buffer_.size());
     if (more.error || more.count == 0) co_return;
   }

@@ -1,5 +1,5 @@
-// One client of the server: requests one after another on a kept-alive connection, and the
-// Exchange that a handler answers through. Inside http/ only.
+// One client of the server: requests one after another on a kept-alive connection, and the Exchange
+// through which a handler answers. Inside http/ only.
 #pragma once
 
 #include <memory>

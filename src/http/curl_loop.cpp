@@ -58,7 +58,7 @@ CurlLoop::CurlLoop(Executor executor, size_t limit)
   curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
   curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, timer_function);
   curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
-  // Multiplexing is HTTP/2, which this libcurl gets wrong.
+  // Multiplexing means HTTP/2, which this libcurl gets wrong.
   curl_multi_setopt(multi_, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_NOTHING));
   if (limit_ != 0) curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(limit_));
 }
@@ -158,8 +158,8 @@ void CurlLoop::ready(const std::shared_ptr<Socket>& socket, int direction) {
   may_gather ? let_gather(socket) : arm(socket, direction);
 }
 
-// A list comes record by record, as fast as the server writes it: it costs a sixth less to take
-// what has gathered in a while than to wake up for each.
+// A list arrives record by record, as fast as the server writes it. Waiting a little and reading
+// several at once costs a sixth less than waking up for each.
 void CurlLoop::let_gather(const std::shared_ptr<Socket>& socket) {
   if (socket->waits_read || socket->gone) return;
   socket->waits_read = true;
@@ -170,8 +170,8 @@ void CurlLoop::let_gather(const std::shared_ptr<Socket>& socket) {
   });
 }
 
-// What TLS has read ahead does not make the socket readable, and libcurl takes one record at a
-// time: as long as there was one, there may be another.
+// Data that TLS has read ahead does not make the socket readable, and libcurl takes one record at a
+// time. So as long as there was one, there may be another.
 void CurlLoop::look_where_records_came() {
   for (const auto& [fd, socket] : sockets_) {
     if (read_by_.empty()) return;
@@ -245,7 +245,7 @@ void CurlLoop::collect() {
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
     const CURLcode code = message->data.result;  // the message dies with the removal
     auto& transfer = *static_cast<Transfer*>(owner);
-    // Taken out, a connection made for its own sake would be closed.
+    // If it were removed, libcurl would close a connection that was made with CONNECT_ONLY.
     if (code != CURLE_OK || transfer.kind_ != Transfer::Kind::kConnect) detach(transfer);
     transfer.finished(code);
   }

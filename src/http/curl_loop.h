@@ -1,8 +1,8 @@
-// libcurl's multi-socket interface on an Asio executor: curl says which sockets and which moment it
-// waits for, the loop waits, and tells it. Inside http/ only.
+// libcurl's multi-socket interface on an Asio executor: curl says which sockets and which point in
+// time it waits for, the loop waits, and tells curl. Inside http/ only.
 //
-// libcurl's callbacks run inside its own calls, where nothing may be added or removed; so they only
-// note what happened and wake the one coroutine that waits for the Transfer, which runs later.
+// libcurl's callbacks run inside its own calls, where nothing may be added or removed. So they only
+// note what happened and wake the one coroutine that waits for the Transfer; it runs later.
 #pragma once
 
 #include <curl/curl.h>

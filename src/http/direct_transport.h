@@ -1,5 +1,5 @@
-// A Transport to a Handler of this program, for those who live beside a server: the same messages,
-// but no connection, no TLS and nothing to parse.
+// A Transport straight to a Handler in this program, for clients that live beside a server: the
+// same messages, but no connection, no TLS and nothing to parse.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What the ways of sending a request have in common. Inside http/ only.
+// What all ways of sending a request have in common. Inside http/ only.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>

@@ -10,9 +10,9 @@ namespace grapnel::http {
 namespace {
 
 constexpr size_t kConnections = 16;
-// Requests on one connection, from which on another one pays. A server such as kube-apiserver reads
-// the frames of a connection one by one, and between two of them its other work has its turn: with
-// all of a burst on four connections some were received half a second late.
+// With this many requests on one connection, opening another one is worth it. A server such as
+// kube-apiserver reads the frames of a connection one by one, and does other work in between: with
+// all of a burst on four connections, some requests were received half a second late.
 constexpr size_t kBusy = 24;
 constexpr Duration kConnectTimeout = seconds(5);
 constexpr Duration kPause = seconds(10);  // after a connection failed
@@ -66,7 +66,7 @@ Http2Pool::Choice Http2Pool::least_busy() {
     if (!each->takes_more()) continue;
     if (!out || each->under_way() < out->under_way()) out = each;
   }
-  // As many as so many requests are worth, all at once; and one where none takes more.
+  // As many as this number of requests is worth, all at once; one more if all are full.
   size_t wanted = (asking_ + kBusy - 1) / kBusy;
   if (!out) wanted = std::max(wanted, connections_.size() + 1);
   wanted = std::min(wanted, kConnections);

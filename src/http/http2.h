@@ -1,5 +1,5 @@
-// Many requests at once over few connections: HTTP/2 on nghttp2, for when there are more requests
-// under way than it pays to have connections for. Inside http/ only.
+// Many requests at once over few connections: HTTP/2 with nghttp2, for when more requests are under
+// way than is worth opening connections for. Inside http/ only.
 #pragma once
 
 #include <memory>

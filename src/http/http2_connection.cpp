@@ -14,7 +14,7 @@ constexpr int32_t kWindowOfAll = 16 << 20;
 constexpr size_t kMaxHeaderBytes = 256UL << 10;
 constexpr size_t kPiece = 64UL << 10;
 
-// What HTTP/1.1 says about its connection has no place in HTTP/2.
+// Headers of HTTP/1.1 about the connection are not allowed in HTTP/2.
 bool is_about_connection(std::string_view name) {
   return name == "host" || name == "connection" || name == "keep-alive" ||
          name == "transfer-encoding" || name == "upgrade" || name == "proxy-connection" ||
@@ -155,7 +155,7 @@ Result<> Http2Connection::begin(Stream& stream, int32_t& id) {
   return {};
 }
 
-// What still comes for it finds nobody.
+// Anything that still arrives for it is ignored.
 void Http2Connection::give_up(int32_t id) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
@@ -177,7 +177,7 @@ void Http2Connection::end_all(std::string_view why) {
   channel_->close();
   for (auto& [id, stream] : streams_) {
     stream->end(failure_of(stream->request, Reason::kTransport, why, stream->was_sent));
-    // Not a word of it has left.
+    // None of it has been sent.
     if (!stream->was_sent) stream->was_refused = true;
   }
   streams_.clear();
@@ -284,7 +284,7 @@ void Http2Connection::on_field(int32_t id, std::string_view name, std::string_vi
 
 void Http2Connection::on_head(int32_t id) {
   Stream* stream = find(id);
-  // After one of the hundreds another head follows.
+  // After a 1xx response another head follows.
   if (stream != nullptr && stream->answer.status >= 200) stream->head_done = true;
 }
 

@@ -1,4 +1,4 @@
-// One connection of HTTP/2, for a client: requests go over it side by side. Inside http/ only.
+// One HTTP/2 connection of a client: requests use it side by side. Inside http/ only.
 #pragma once
 
 #include <nghttp2/nghttp2.h>

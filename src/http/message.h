@@ -52,8 +52,8 @@ struct Response {
   std::string body;
 };
 
-// A request's target taken apart: path and query, both decoded. A '%' that starts no valid escape
-// stands for itself; of an absolute URL the path and query count.
+// A request's target split into path and query, both decoded. A '%' that starts no valid escape is
+// taken literally. Of an absolute URL only the path and query are used.
 struct Target {
   std::string path;
   std::vector<std::pair<std::string, std::string>> query;

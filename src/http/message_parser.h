@@ -1,5 +1,5 @@
-// Beast's parser with what requests and responses share: it collects headers and body. Inside http/
-// only: including it is dear.
+// Beast's parser, with what requests and responses share: it collects headers and body. Inside
+// http/ only, since including it is slow to compile.
 #pragma once
 
 #include <algorithm>

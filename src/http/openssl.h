@@ -1,4 +1,4 @@
-// OpenSSL's objects with owners. Inside http/ only.
+// Owners for OpenSSL's objects. Inside http/ only.
 #pragma once
 
 #include <openssl/bio.h>

@@ -1,5 +1,5 @@
-// Bytes to a Request, within limits. Beast's parser behind a small door, so that one source pays
-// for compiling it. Inside http/ only.
+// Turns bytes into a Request, within limits. Hides Beast's parser, so that only one source file
+// pays for compiling it. Inside http/ only.
 #pragma once
 
 #include <memory>

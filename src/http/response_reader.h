@@ -1,4 +1,4 @@
-// The answer to one request, read from a stream that somebody else opened and wrote to.
+// Reads the answer to one request from a stream that somebody else opened and wrote to.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// How a handler is run, whoever asked. Inside http/ only.
+// Runs a handler, for a connection or for a direct transport. Inside http/ only.
 #pragma once
 
 #include "http/server.h"

@@ -1,8 +1,8 @@
-// The HTTP/1.1 server: TLS, streamed answers, WebSocket and raw upgrades. One thread; a handler is
-// a coroutine for each request, so thousands may be open at once.
+// The HTTP/1.1 server: TLS, streamed answers, WebSocket and raw upgrades. One thread; each request
+// has its own handler coroutine, so thousands may be open at once.
 //
-// Limits hold for every byte from outside: header 64 KiB, body `max_body`, a time-out on each
-// phase, and at most `max_connections`.
+// Everything that arrives from outside is limited: header 64 KiB, body `max_body`, a timeout on
+// each phase, and at most `max_connections`.
 #pragma once
 
 #include <functional>

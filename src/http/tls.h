@@ -1,5 +1,5 @@
-// TLS on a Channel, straight on OpenSSL: its buffers are released while nothing flows, which the
-// stream classes of Asio cannot do. Inside http/ only.
+// TLS on a Channel, using OpenSSL directly: its buffers are released while nothing flows, which
+// Asio's stream classes cannot do. Inside http/ only.
 #pragma once
 
 #include <openssl/ssl.h>

@@ -15,9 +15,9 @@ namespace grapnel::http {
 namespace {
 
 constexpr size_t kMaxHeaderBytes = 256UL << 10;
-// As much of a stream is kept for a slow reader; the rest waits in the kernel, and then at the
-// server. libcurl's own timers may still make it read what the kernel holds, hence the second
-// bound.
+// This much of a stream is buffered for a slow reader; the rest waits in the kernel, and then at
+// the server. libcurl's own timers may still make it read what the kernel holds, hence the second
+// limit.
 constexpr size_t kStreamBuffer = 256UL << 10;
 constexpr size_t kMaxStreamBuffer = 64UL << 20;
 // A peer that acknowledges nothing for this long is gone.
@@ -120,7 +120,7 @@ void Transfer::abort(std::string why) {
 std::string Transfer::take_body() {
   std::string out = std::exchange(body_, {});
   if (attached_) loop_->resume(*this);
-  // What was held back is not the peer's silence.
+  // While we were not reading, the peer was not silent.
   if (out.size() >= kStreamBuffer) last_heard_ = now();
   return out;
 }
@@ -313,8 +313,8 @@ Result<> Transfer::configure_headers() {
 
 void Transfer::configure_tls() {
   const ClientOptions& o = *options_;
-  // With both set libcurl trusts the system's folder even beside an authority of our own, and
-  // parses the system's file again for every connection.
+  // With both set, libcurl would trust the system's folder in addition to our own authority, and
+  // would parse the system's file again for every connection.
   curl_easy_setopt(easy_, CURLOPT_CAPATH, nullptr);
   curl_easy_setopt(easy_, CURLOPT_SSL_SESSIONID_CACHE, 0L);
   if (!o.ca_pem.empty()) {
@@ -335,7 +335,7 @@ void Transfer::configure_tls() {
     curl_easy_setopt(easy_, CURLOPT_SSL_CTX_FUNCTION, context);
     curl_easy_setopt(easy_, CURLOPT_SSL_CTX_DATA, loop_.get());
   } else if (offers_http2_) {
-    // Asked to by its own option, libcurl would speak HTTP/2 itself.
+    // With libcurl's own option for this, libcurl would speak HTTP/2 itself.
     curl_easy_setopt(easy_, CURLOPT_SSL_ENABLE_ALPN, 0L);
     curl_easy_setopt(easy_, CURLOPT_SSL_CTX_FUNCTION, &offer_http2_in);
     curl_easy_setopt(easy_, CURLOPT_SSL_CTX_DATA, &speaks_http2_);

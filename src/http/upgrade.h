@@ -1,4 +1,4 @@
-// What a connection may become, and how a client makes one. Inside http/ only.
+// What a connection may be upgraded to, and how a client does it. Inside http/ only.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// WebSocket, both ends: what exec, attach and port-forward speak.
+// WebSocket, both ends. exec, attach and port-forward use it.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Where the API server is and how to get in: from a kubeconfig's context, or from what Kubernetes
+// Where the API server is and how to log in: from a kubeconfig's context, or from what Kubernetes
 // gives to every pod.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The Kubernetes API as calls. It knows paths, verbs and errors; it keeps no state and retries
-// nothing: that is the runtime's business.
+// The Kubernetes API as calls. It knows paths, verbs and errors. It keeps no state and retries
+// nothing; the runtime does that.
 //
 // An answer that is a Status becomes an Error with its reason, causes and retry_after. An Error
 // with `ambiguous` set means that the write may have taken effect.

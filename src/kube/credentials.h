@@ -1,4 +1,4 @@
-// What proves who we are to the API server.
+// How we prove to the API server who we are.
 #pragma once
 
 #include <memory>

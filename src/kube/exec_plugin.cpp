@@ -35,8 +35,8 @@ class PluginToken final : public TokenSource {
         if (auto done = co_await refresh(); !done) co_return fail(std::move(done.error()));
         break;  // even when it is said to be expired already
       }
-      // Whoever waited for the run of another takes its outcome, failure too: a plugin that fails
-      // for one would fail for all, one after the other.
+      // Everybody who waited for somebody else's run shares its result, failures included: a plugin
+      // that fails for one would fail for all, one after the other.
       const uint64_t awaited = run_;
       while (running_ && run_ == awaited) co_await ended_.wait();
       if (last_run_ < awaited) continue;  // it was cancelled

@@ -1,8 +1,8 @@
-// Credential plugins: programs that print a token or a certificate, as kubeconfig's `exec` names
-// them.
+// Credential plugins: programs that print a token or a certificate. A kubeconfig names them under
+// `exec`.
 //
-// A plugin runs once for all who ask at the same time. What it gave is kept until it expires or the
-// server refuses it.
+// A plugin runs once for everybody who asks at the same time. Its result is kept until it expires
+// or the server refuses it.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What a kind of object is called in the Kubernetes API, and the ones we know by name.
+// What a kind of object is called in the Kubernetes API, and the kinds that we know by name.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@
 
 namespace grapnel::kube {
 
-// Where an entry stands, for errors, and the folder its relative paths start from.
+// Where an entry is, for errors, and the folder that its relative paths start from.
 struct Origin {
   std::string file;
   std::string path;  // users[0]
@@ -88,7 +88,7 @@ struct Kubeconfig {
 // Pure. `file` is what errors call it, and its folder is what relative paths start from.
 Result<Kubeconfig> parse_kubeconfig(std::string_view text, std::string_view file = "kubeconfig");
 
-// The first file to say something wins: an entry of the same name further on is passed over whole.
+// The first file wins: a later entry of the same name is ignored as a whole.
 Kubeconfig merge_kubeconfigs(std::vector<Kubeconfig> configs);
 
 // One context and what it names. Pointers into the config.

@@ -104,9 +104,9 @@ struct Meta {
   bool operator==(const Meta&) const = default;
 };
 
-// Which labels and annotations a cached object keeps. Annotations can be large, so none unless a
-// planner reads them. Labels are all kept unless `all_labels` is false: say so for objects whose
-// labels do not repeat (hashes, uids), since interned text stays for ever.
+// Which labels and annotations a cached object keeps. Annotations can be large, so none are kept
+// unless a planner reads them. All labels are kept unless `all_labels` is false. Set that for
+// objects whose labels do not repeat (hashes, uids), since interned text is never freed.
 struct MetaOptions {
   bool all_annotations = false;
   std::vector<std::string_view> annotations;

@@ -6,15 +6,15 @@
 namespace grapnel::kube {
 namespace {
 
-// What a reader is slow to take is held back at the server.
+// If the reader is slow, the rest is held back at the server.
 constexpr size_t kAhead = size_t{1} << 20;
 // Longer pieces would hold up the other connections.
 constexpr size_t kLongestPiece = size_t{64} << 10;
 
 }  // namespace
 
-// What has come for one connection and was not read yet. The stream of its errors stands right
-// before that of its bytes.
+// What has arrived for one connection and was not read yet. The stream with its errors has the
+// number right before the stream with its bytes.
 struct PortForward::Incoming {
   explicit Incoming(Executor executor) : changed(std::move(executor)) {}
   std::deque<std::string> pieces;

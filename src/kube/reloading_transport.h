@@ -1,7 +1,8 @@
-// A Transport whose certificates may change under it: those in files are read again each minute, as
-// in a cluster they are renewed there, and a credential plugin may give new ones at any time.
+// A Transport whose certificates may change while it is used. Certificates in files are read again
+// each minute, since they are renewed there in a cluster. A credential plugin may return new ones
+// at any time.
 //
-// What is under way goes on over the connections it has; new requests use the new certificates.
+// Requests under way continue on their connections; new requests use the new certificates.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Refusals of the API server as Errors: a Status where there is one, whatever else a proxy in
-// between may say where there is not.
+// Refusals of the API server as Errors: made from a Status if there is one, otherwise from whatever
+// a proxy in between may say.
 #pragma once
 
 #include "base/error.h"
@@ -8,7 +8,7 @@
 
 namespace grapnel::kube {
 
-// The Error that a Status stands for. A code of 0: the Status' own.
+// The Error for a Status. With a code of 0, the Status' own code counts.
 Error error_of_status(int code, const Json& status);
 
 // The Error of an answer whose code is not 2xx. `asked` says what was asked for ("GET /version").

@@ -18,11 +18,11 @@ constexpr std::string_view kJsonOfMetadata =
 constexpr std::string_view kProtobufOfMetadata =
     "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-// Servers that write their watches as JSON alone do so.
+// Servers that write watches only as JSON answer with JSON.
 constexpr std::string_view kProtobufForCaches =
     "application/vnd.kubernetes.protobuf;stream=watch,application/json";
-// The API server gives a list up after a minute; to stop waiting before it would only repeat its
-// work.
+// The API server gives up a list after a minute. If we stopped waiting earlier, we would only make
+// it repeat its work.
 constexpr Duration kListTimeout = seconds(65);
 
 using Stream = std::unique_ptr<http::BodyStream>;
@@ -127,7 +127,7 @@ Where where_of(const Json& object) {
           .name = std::string(string_or(at(object, "metadata", "name")))};
 }
 
-// The verbs themselves are no coroutines: of a thousand under way each would keep a frame.
+// The verbs themselves are not coroutines: with a thousand under way, each would keep a frame.
 template <class T>
 Task<Result<T>> refused(Failure failure) {
   co_return failure;
@@ -135,7 +135,7 @@ Task<Result<T>> refused(Failure failure) {
 
 }  // namespace
 
-// Of kinds that others have defined, a server knows JSON alone.
+// For kinds defined by others, a server speaks only JSON.
 bool Client::speaks_protobuf(const Kind& kind) const {
   return options_.protobuf && type_of_kind(kind.group, kind.version, kind.kind) != nullptr;
 }

@@ -37,8 +37,8 @@ class WatchAsJson final : public http::BodyStream {
     return fail(Reason::kTransport, "the watch ends in the middle of an event");
   }
 
-  // Four bytes say how long a frame is. Not all that have come become text at one time: a burst is
-  // not to be in memory thrice.
+  // Four bytes give the length of a frame. Not all frames that have arrived become text at once: a
+  // burst should not be in memory three times.
   Result<std::string> take_frames() {
     std::string lines;
     std::string_view rest = std::string_view(rest_).substr(taken_);

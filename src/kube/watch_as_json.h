@@ -1,4 +1,4 @@
-// A watch that the server writes as protobuf, read as the lines of JSON that it would be otherwise.
+// A watch in protobuf, read as the lines of JSON that it would be otherwise.
 #pragma once
 
 #include <memory>

@@ -3,9 +3,11 @@
 //   Manager manager(executor, client, clock, random, {});
 //   auto& jobs = manager.add_informer<Job>({.kind = kinds::kJob}, decode_job);
 //   auto& jobsets = manager.add_informer<JobSet>({.kind = kinds::kJobSet}, decode_jobset);
-//   auto& controller = manager.add_controller({.name = "jobset", .kind = &kinds::kJobSet, .plan =
-//   …}); manager.watch(jobsets, controller); manager.watch_owned(jobs, controller); auto ended =
-//   co_await manager.run();
+//   auto& controller = manager.add_controller(
+//       {.name = "jobset", .kind = &kinds::kJobSet, .plan = …});
+//   manager.watch(jobsets, controller);
+//   manager.watch_owned(jobs, controller);
+//   auto ended = co_await manager.run();
 //
 // Life: add everything, then run(). To end it call stop() and let run() return: it takes no new
 // keys, lets the writes that are under way end, stops the watches, and gives the lease back last.

@@ -1,4 +1,4 @@
-// What all parts of the server share, and one request on its way through it.
+// What all parts of the server share, and one request on its way through them.
 #pragma once
 
 #include <memory>
@@ -73,7 +73,7 @@ Answer<Json> decode_object(Call& call);
 Answer<> check_fields(Call& call, Json& object);
 // A server-side apply.
 bool is_apply(const Call& call);
-// Who writes: the fieldManager parameter, or the first word of the User-Agent.
+// The writer's name: the fieldManager parameter, or the first word of the User-Agent.
 std::string manager_name(const Call& call);
 
 // The bytes of a stored object as this type and form show it.

@@ -1,11 +1,12 @@
-// What every cluster has from its first moment, and what the server keeps in step with its objects.
+// What every cluster has from the beginning, and what the server keeps in step with its objects.
 #pragma once
 
 #include "local/apiserver/api.h"
 
 namespace grapnel::local {
 
-// Kinds from stored definitions, addresses of stored services; and the same for every later change.
+// Takes over the kinds of stored definitions and the addresses of stored services, now and at every
+// later change.
 void follow_store(Api& api);
 // Namespaces, their service accounts, the service of the API itself.
 Task<Result<>> create_first_objects(Api& api, uint16_t port);

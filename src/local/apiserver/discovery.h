@@ -1,4 +1,4 @@
-// What the server serves, told to clients: groups, versions, resources, in the old form and in the
+// Tells clients what the server serves: groups, versions, resources, in the old form and in the
 // aggregated one.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Fields that stand twice in one object of a JSON text. Parsers keep the last one and say nothing;
-// whoever asks for strict validation wants to know.
+// Fields that occur twice in one object of a JSON text. Parsers keep the last one and say nothing;
+// a client that asks for strict validation wants to know.
 #pragma once
 
 #include <string>

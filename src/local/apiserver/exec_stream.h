@@ -1,5 +1,5 @@
-// exec and attach over WebSocket, in the channels that v5.channel.k8s.io and v4.channel.k8s.io
-// name: the first byte of each message says which stream it belongs to.
+// exec and attach over WebSocket, in the channels of v5.channel.k8s.io and v4.channel.k8s.io: the
+// first byte of each message says which stream it belongs to.
 #pragma once
 
 #include "http/server.h"

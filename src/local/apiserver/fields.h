@@ -1,4 +1,4 @@
-// Looking into a JsonObject as document/json.h looks into a Json.
+// Reads from a JsonObject, as document/json.h does from a Json.
 #pragma once
 
 #include <string_view>

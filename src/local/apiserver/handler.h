@@ -1,4 +1,4 @@
-// The door: one request in, its answer out.
+// The entry of the server: one request in, its answer out.
 #pragma once
 
 #include "http/server.h"

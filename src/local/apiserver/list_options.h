@@ -1,4 +1,4 @@
-// The parameters of lists and watches that say which state of the store is meant.
+// The parameters of lists and watches that select a state of the store.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The rules of metadata that hold for every kind: identity, times, generation, finalizers.
+// The rules of metadata for every kind: identity, times, generation, finalizers.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// What the node knows and nobody stores: what pods use now (metrics.k8s.io, as `kubectl top` asks
-// for it; on other clusters another server answers), and which logs there are of pods that are gone
-// (local.grapnel.dev; they are read by the pod's name as any log).
+// What only the node knows and nobody stores: what pods use now (metrics.k8s.io, which `kubectl
+// top` asks; on other clusters another server answers), and which logs there are of pods that are
+// gone (local.grapnel.dev; they are read by the pod's name, like any log).
 #pragma once
 
 #include "local/apiserver/api.h"

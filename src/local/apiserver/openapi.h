@@ -1,4 +1,4 @@
-// OpenAPI documents, as small as kubectl lets them be: it looks for kinds and the parameters of
+// OpenAPI documents, as small as kubectl allows: it looks only for kinds and the parameters of
 // their PATCH.
 #pragma once
 

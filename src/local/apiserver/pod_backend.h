@@ -1,5 +1,5 @@
-// The far end of what a user does to a running pod. The node implements it; without one the server
-// refuses in clear words.
+// What the server needs from the node to serve users of running pods. The node implements it;
+// without a node the server refuses with a clear message.
 #pragma once
 
 #include <optional>

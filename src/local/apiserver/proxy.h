@@ -1,5 +1,5 @@
-// …/pods/NAME:PORT/proxy/PATH and …/services/NAME:PORT/proxy/PATH: a request handed on to a process
-// in a pod, its answer handed back; WebSockets too.
+// …/pods/NAME:PORT/proxy/PATH and …/services/NAME:PORT/proxy/PATH: passes a request to a process in
+// a pod, and its answer back; WebSockets too.
 #pragma once
 
 #include "http/server.h"

@@ -100,7 +100,7 @@ Task<Answer<Reply>> list_objects(Api& api, Call& call) {
       co_return Refusal(
           expired(fmt::format("The resourceVersion for the provided list is too old.")));
     }
-    // The client may go on without a consistent snapshot, and is told how.
+    // The client may continue without a consistent snapshot, and is told how.
     ApiError error = expired(
         "The provided continue parameter is too old to display a consistent list result. You can "
         "start a new list without the continue parameter, or use the continue token in this "

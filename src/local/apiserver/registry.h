@@ -1,4 +1,4 @@
-// All kinds the server knows, found by what stands in a path.
+// All kinds that the server knows, found by the names in a path.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Answers on the wire: JSON with its headers.
+// Writes answers: JSON with its headers.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// One served kind: its names, its scope, its subresources and its rules. The built-in ones stand in
+// One served kind: its names, its scope, its subresources and its rules. The built-in ones are in
 // one table (builtin_types.cpp); those of CustomResourceDefinitions are made from the definition.
 #pragma once
 

@@ -93,7 +93,7 @@ void defaults(const Json& schema, Json& value) {
           (*object)[entry.key()] = *standard;
           place = object->if_contains(entry.key());
         } else if (null_drop) {
-          // A null that the schema does not allow is as good as nothing.
+          // A null that the schema does not allow counts as missing.
           object->erase(entry.key());
           place = nullptr;
         }

@@ -1,5 +1,5 @@
-// The structural schema of a custom resource: prunes, fills in defaults and validates, each one
-// pass over the object.
+// The structural schema of a custom resource: prunes, fills in defaults and validates, with one
+// pass over the object each.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@
 namespace grapnel::local {
 namespace {
 
-// Of the JSON value, in the schema's words.
+// The type of a JSON value, in the schema's words.
 std::string_view type_name(const Json& value) {
   if (value.is_string()) return "string";
   if (value.is_bool()) return "boolean";

@@ -1,4 +1,4 @@
-// Which objects of a collection a list, a watch or a deletecollection means.
+// Which objects of a collection a list, a watch or a deletecollection selects.
 #pragma once
 
 #include <string>

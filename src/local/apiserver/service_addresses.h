@@ -1,4 +1,4 @@
-// Cluster addresses and node ports of Services: each given once, while its Service exists.
+// Cluster addresses and node ports of Services: each belongs to one Service as long as it exists.
 #pragma once
 
 #include <absl/container/flat_hash_set.h>

@@ -1,5 +1,5 @@
-// What the server answers when it refuses: a Kubernetes Status, in Kubernetes' words. Clients
-// branch on the reason and people grep for the message, so both are exact.
+// The server's answer when it refuses: a Kubernetes Status, in Kubernetes' words. Clients branch on
+// the reason and people search for the message, so both are exact.
 #pragma once
 
 #include <string>

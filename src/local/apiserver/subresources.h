@@ -1,4 +1,5 @@
-// What hangs below an object and is not simply a part of it, and the kinds that are questions.
+// Subresources that are not simply a part of their object, and the kinds that are questions
+// (reviews).
 #pragma once
 
 #include "http/server.h"

@@ -1,4 +1,4 @@
-// A watch: the changes of a collection as they happen, newline by newline.
+// A watch: the changes of a collection as they happen, one line each.
 #pragma once
 
 #include "http/server.h"

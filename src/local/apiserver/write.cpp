@@ -37,7 +37,7 @@ Store::Render render(const ResourceType& type, Json object) {
   };
 }
 
-// kind, apiVersion and metadata stand first, as people expect to read them.
+// kind, apiVersion and metadata come first, as people expect.
 Json in_order(Json object, const ResourceType& type) {
   JsonObject& from = object.as_object();
   JsonObject result;
@@ -247,7 +247,7 @@ Answer<Json> complete_change(Api& api, Call& call, Json object, const Json& old,
   return object;
 }
 
-// An object that is being deleted goes when the last one lets go of it.
+// An object that is being deleted is removed when its last finalizer is.
 bool is_finished(const Json& object, const ResourceType& type) {
   if (!is_being_deleted(object) || has_finalizers(object)) return false;
   if (type.kind == "Namespace" && type.group.empty()) {

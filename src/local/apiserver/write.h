@@ -1,4 +1,4 @@
-// Creating and changing objects: the one way into the store, whatever verb asked for it.
+// Creating and changing objects: every write to the store goes through here, whatever the verb.
 #pragma once
 
 #include <functional>

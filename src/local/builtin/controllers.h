@@ -1,4 +1,4 @@
-// The controllers that every Kubernetes has and the laptop cluster therefore needs. They speak to
+// The controllers that every Kubernetes has, so the laptop cluster needs them, too. They speak to
 // the API server over HTTP like all others.
 #pragma once
 

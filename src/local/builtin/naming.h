@@ -11,11 +11,11 @@ namespace grapnel::local {
 
 // FNV-1a: short names need spread, not secrecy.
 uint64_t hash_of(std::string_view text);
-// So many letters that Kubernetes itself uses for such endings: no vowels, so no words.
+// This many of the letters that Kubernetes itself uses for such endings: no vowels, so no words.
 std::string letters_of(uint64_t hash, int count);
 
-// "stem-x7k2p", the first that is not taken; shortened so that it is a name. The same identity
-// gives the same names in the same order.
+// "stem-x7k2p": the first name that is not taken, shortened to the length of a name. The same
+// identity gives the same names in the same order.
 std::string child_name(std::string_view stem, std::string_view identity,
                        const std::set<std::string_view>& taken);
 

@@ -1,4 +1,4 @@
-// Each gives one controller its caches. For controllers.cpp.
+// Each function gives one controller its caches. For controllers.cpp.
 #pragma once
 
 #include <string>

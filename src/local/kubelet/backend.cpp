@@ -12,7 +12,7 @@
 namespace grapnel::local::kubelet {
 namespace {
 
-// A log file tells nobody that it has grown.
+// Nothing tells us that a log file has grown, so we look.
 constexpr Duration kLogPoll = milliseconds(50);
 
 using Write = Task<Result<>> (PodStreams::*)(std::string_view);
@@ -51,7 +51,7 @@ struct InputEnd {
   std::string container;
 };
 
-// Does not return: who has no more to say still listens.
+// Does not return: a client that sends no more input still listens.
 Task<> pass_all_input(Executor executor, PodStreams& from, std::shared_ptr<FdStream> to,
                       bool is_terminal, InputEnd at_end) {
   co_await pass_input(from, std::move(to), is_terminal);
@@ -160,7 +160,7 @@ Task<Result<>> Backend::logs(PodLogRequest request, http::Exchange& exchange) {
       if (!goes_on) break;
       co_await options_.clock->sleep(kLogPoll);
       goes_on = is_still_written(request, *path);
-      // The writer may be a moment behind the end of what it wrote for.
+      // The writer may be a moment behind the end of the container.
       if (!goes_on) co_await options_.clock->sleep(kLogPoll);
       continue;
     }
@@ -214,7 +214,7 @@ Task<Result<PodExit>> Backend::exec(PodExecRequest request, PodStreams& streams)
   Spawned writing = spawn(options_.executor, all(std::move(outputs)));
 
   auto ended = co_await runner_->wait_for_exec(uid, process->id);
-  // What it left behind may hold the pipes open: what it wrote itself is there within a moment.
+  // Processes that it left behind may hold the pipes open. Its own output arrives within a moment.
   co_await with_deadline(*options_.clock, options_.clock->instant() + seconds(1), writing.join());
   writing.cancel();
   co_await writing.join();
@@ -226,7 +226,8 @@ Task<Result<PodExit>> Backend::exec(PodExecRequest request, PodStreams& streams)
   co_return PodExit{.code = ended->exit_code, .error = ""};
 }
 
-// What the container prints from now on, until it ends; what comes in is its input, if it has one.
+// Sends what the container prints from now on, until it ends. What arrives is its input, if it has
+// one.
 Task<Result<PodExit>> Backend::attach(PodExecRequest request, PodStreams& streams) {
   auto target = find(request.ns, request.pod, request.container);
   if (!target) co_return fail(target.error());

@@ -1,4 +1,4 @@
-// What users do to running pods: logs, exec, attach, port-forward and top, served from this node.
+// What users ask of running pods: logs, exec, attach, port-forward and top, served from this node.
 #pragma once
 
 #include "base/async.h"

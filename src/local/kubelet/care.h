@@ -1,5 +1,5 @@
-// Looks after one running container: its postStart hook once, then its probes until it ends. It
-// knows nothing of the pod but where to tell what it found.
+// Looks after one running container: runs its postStart hook once, then its probes until it ends.
+// It knows nothing of the pod except where to report what it found.
 #pragma once
 
 #include <functional>

@@ -49,7 +49,7 @@ constexpr std::array<std::string_view, 41> kCapabilities{"CHOWN",
                                                          "PERFMON",
                                                          "BPF",
                                                          "CHECKPOINT_RESTORE"};
-// What container runtimes leave to a container that asks for nothing.
+// The capabilities that container runtimes leave to a container that asks for nothing.
 constexpr std::array<std::string_view, 14> kDefaultCapabilities{
     "CHOWN",   "DAC_OVERRIDE", "FSETID",           "FOWNER",
     "MKNOD",   "NET_RAW",      "SETGID",           "SETUID",
@@ -74,7 +74,8 @@ Result<std::vector<std::string>> arguments_of(const ContainerInput& in,
   return out;
 }
 
-// Threads count, too. Far more than a training process needs, and far less than a machine has.
+// Threads count, too. This is far more than a training process needs, and far less than a machine
+// can have.
 constexpr uint64_t kMostProcesses = 4096;
 
 Limits limits_of(const Container& container) {

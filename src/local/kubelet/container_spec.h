@@ -1,4 +1,4 @@
-// From a container of a Pod to what the node is to run. Pure.
+// Turns a container of a Pod into what the node is to run. Pure.
 #pragma once
 
 #include <string>

@@ -51,8 +51,8 @@ struct Flow {
   Spawned task;
 };
 
-// Several sockets have the address that a sender speaks to: one that takes what is new, one for
-// each flow.
+// Several sockets are bound to the address that a sender speaks to: one for new senders, and one
+// for each flow.
 void share_address(int socket) {
   const int on = 1;
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -63,7 +63,7 @@ void pass_on(Descriptor& to, std::string_view datagram) {
   const auto try_once = [&] {
     return send(to.native_handle(), datagram.data(), datagram.size(), MSG_NOSIGNAL) >= 0;
   };
-  // The first error may be about one that was sent before.
+  // The first error may be about an earlier datagram.
   if (!try_once()) try_once();
 }
 
@@ -164,7 +164,7 @@ Task<> DatagramRelay::Impl::run(std::shared_ptr<Impl> self, std::shared_ptr<Flow
   }
   co_await unless(pass(self, flow, *flow->near, *flow->far),
                   pass(self, flow, *flow->far, *flow->near));
-  // What comes after the end must not wait here.
+  // Datagrams that arrive after the end must not wait here.
   flow->near.reset();
   flow->far.reset();
 }
@@ -177,7 +177,7 @@ Task<Result<Fd>> DatagramRelay::Impl::speak_as(sockaddr_in whom, sockaddr_in to)
       connect(socket->get(), generic(to), sizeof to) != 0) {
     co_return fail(Reason::kSystem, "a socket for UDP: {}", std::strerror(errno));
   }
-  // Before it was connected it may have been given what others sent.
+  // Before it was connected, it may have received datagrams of other senders.
   while (recv(socket->get(), buffer.get(), kLargest, 0) >= 0) {
   }
   co_return socket;

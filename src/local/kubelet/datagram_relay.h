@@ -1,10 +1,10 @@
-// Takes datagrams (UDP) that come to an address of the cluster's network, passes them on to where a
-// DatagramConnector leads, and the answers back.
+// Takes UDP datagrams that arrive at an address of the cluster's network, passes them on to where a
+// DatagramConnector leads, and passes the answers back.
 //
-// A sender and an address it sends to are a flow, with two sockets of its own: one that is to the
-// sender what it thinks it speaks to, and one to what it does speak to. Both are connected, so
-// nobody else gets a word in. A flow ends when it has been silent for a while, or at an error, such
-// as a port that nobody listens at; what is sent after that begins another.
+// A sender and the address it sends to form a flow with two sockets of its own: one plays the
+// address that the sender speaks to, the other speaks to the real destination. Both are connected,
+// so nobody else can interfere. A flow ends when it has been silent for a while, or at an error,
+// such as a port on which nobody listens. What is sent after that starts a new flow.
 #pragma once
 
 #include <netinet/in.h>

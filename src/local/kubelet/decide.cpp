@@ -92,7 +92,8 @@ class Walk {
 
 Duration grace_of(const Observed& o, Time now) {
   if (!o.pod->meta.deleted) return usual_grace(*o.pod);
-  // The time of deletion is told in whole seconds: what they cut off was promised, too.
+  // The time of deletion is given in whole seconds; the pod gets the fraction that was cut off,
+  // too.
   const Duration rest = *o.pod->meta.deleted + seconds(1) - now;
   const auto* promised = at(*o.pod->object, "metadata", "deletionGracePeriodSeconds");
   const Duration most = promised == nullptr ? rest : Duration(seconds(int_or(promised)));
@@ -104,7 +105,7 @@ bool is_main_running(const Observed& o) {
                              [&](const Container& c) { return o.facts(c).is_running(); });
 }
 
-// Main containers first; sidecars serve them to their end, then go in the reverse of their order.
+// Main containers first. Sidecars serve them to their end and are then stopped in reverse order.
 void end(const Observed& o, Walk& walk, Time now) {
   const Duration grace = grace_of(o, now);
   if (is_main_running(o)) {
@@ -120,8 +121,8 @@ void end(const Observed& o, Walk& walk, Time now) {
   }
 }
 
-// Nothing runs any more. What is left goes only when the end is known to the API server: whoever
-// restarts us before that must still find the exit codes.
+// Nothing runs any more. The rest is removed only when the API server knows the end: if we are
+// restarted before that, the exit codes must still be there.
 void clean_up(const Observed& o, Walk& walk) {
   if (!o.pod->is_finished()) return;
   if (o.has_sandbox) walk.add(RemoveSandbox{});
@@ -195,7 +196,7 @@ Decision decide(const Observed& o, Time now) {
     if (deadline > 0) walk.look_again(started.value_or(now) + seconds(deadline));
   }
   Decision out = walk.take();
-  // The last word is said once, whoever said it.
+  // The final status is written once, whoever wrote it.
   out.status = o.pod->is_finished() ? o.pod->status() : status_of(o, progress, now);
   return out;
 }
@@ -254,7 +255,7 @@ ContainerFacts facts_of_one(const Json& status) {
     facts.before = ended_of(last, name, attempt == 0 ? 0 : attempt - 1);
     facts.message_before = last == nullptr ? "" : string_or(find(*last, "message"));
   } else {
-    // It waits for its next start: the last that ended is the latest there was.
+    // It waits for its next start: the last one that ended is the latest.
     facts.now = ended_of(last, name, attempt);
     facts.message = last == nullptr ? "" : string_or(find(*last, "message"));
   }

@@ -1,8 +1,8 @@
-// What to do next for one pod, and what to report of it. Pure: reads what is known, does nothing.
+// What to do next for one pod, and what status to report. Pure: reads what is known, does nothing.
 //
 // The rules are Kubernetes' own: init containers one after the other, sidecars among them before
-// what follows, restarts by restartPolicy with a growing back-off, no restart once the pod is
-// being deleted, and what runs is told to end before its Pod object may go.
+// what follows, restarts by restartPolicy with a growing back-off, no restart once the pod is being
+// deleted, and running containers are told to end before the Pod object may be deleted.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@
 
 namespace grapnel::local::kubelet {
 
-// Why something does not get on, as `state.waiting` says it, and when to try again.
+// Why something cannot continue, in the words of `state.waiting`, and when to try again.
 struct Trouble {
   std::string reason;  // ContainerCreating, CreateContainerConfigError …
   std::string message;
@@ -74,7 +74,7 @@ struct StopContainer {
 struct RemoveSandbox {
   bool operator==(const RemoveSandbox&) const = default;
 };
-// The Pod object itself: all that it stood for has ended.
+// The Pod object itself, after everything of the pod has ended.
 struct DeletePod {
   bool operator==(const DeletePod&) const = default;
 };
@@ -96,8 +96,8 @@ bool should_restart(const Pod& pod, const Container& container, const ContainerS
 // The attempt to make next.
 uint64_t next_attempt(const ContainerFacts& facts);
 
-// What an earlier kubelet reported of the containers, for pods that the node no longer knows: what
-// was running then is lost.
+// What an earlier kubelet reported of the containers, for pods that the node no longer knows.
+// Containers that were running then are lost.
 std::map<std::string, ContainerFacts, std::less<>> facts_of_status(const Pod& pod);
 
 }  // namespace grapnel::local::kubelet

@@ -100,7 +100,7 @@ Result<> add_env_from(const EnvironmentInput& in, Variables& out) {
       }
       const auto prefix = string_or(find(from, "prefix"));
       for (auto& [key, value] : contents_of(*source)) {
-        // A name with '=' in it cannot be set; Kubernetes passes it over, too.
+        // A name with '=' in it cannot be set; Kubernetes ignores it, too.
         if (key.find('=') == std::string::npos) set(out, std::string(prefix) + key, value);
       }
     }

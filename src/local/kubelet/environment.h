@@ -15,7 +15,7 @@
 
 namespace grapnel::local::kubelet {
 
-// What the node lends to its pods.
+// What the node provides to its pods.
 struct NodeFacts {
   std::string name;
   std::string address;                   // hostIP
@@ -24,13 +24,13 @@ struct NodeFacts {
   int64_t cpu_millis = 0;                // for limits that are asked for and not set
   int64_t memory_bytes = 0;
   bool can_change_user = true;  // runAsUser can be obeyed
-  // Of the API server that pods reach. "": they reach none, and are given no token.
+  // Of the API server that pods can reach. "": there is none, and pods get no token.
   std::string api_authority_pem = {};
 };
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// $(NAME) by its value, $$ by $, and what is not known as it stands.
+// Replaces $(NAME) by its value and $$ by $; leaves unknown names as they are.
 std::string expand(
     std::string_view text,
     const std::function<std::optional<std::string>(std::string_view name)>& value_of);
@@ -51,12 +51,12 @@ struct ContainerEnvironment {
   std::optional<std::string> get_known(std::string_view name) const;
 };
 
-// What the spec sets, over what the node lends. The Error names what is missing, in the words that
-// Kubernetes has for it.
+// What the spec sets, on top of what the node provides. The Error names what is missing, in
+// Kubernetes' words.
 Result<ContainerEnvironment> environment_of(const EnvironmentInput& input);
 
-// What of a user's own environment pods should see: programs and libraries are found as the user
-// finds them, secrets and the desktop are not passed on.
+// The part of a user's own environment that pods should see: they find programs and libraries as
+// the user does, but get no secrets and nothing of the desktop.
 std::vector<std::string> inherited_environment(const std::vector<std::string>& environment);
 
 // metadata.name, metadata.labels['k'], spec.nodeName, status.podIP …; for volumes also whole

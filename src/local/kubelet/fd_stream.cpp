@@ -17,8 +17,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Whoever reads a pipe may end before us, and that must not end us by a signal: it is held back,
-// and taken away before it is let through again.
+// The reader of a pipe may end before us, and SIGPIPE must not end us. So the signal is blocked,
+// and a pending one is removed before it is unblocked.
 ssize_t write_to_pipe(int fd, std::string_view data) {
   sigset_t pipe_only;
   sigset_t before;
@@ -42,7 +42,7 @@ struct FdStream::Impl {
   Impl(Executor executor, Fd fd) : descriptor(executor, fd.release()) {
     fcntl(descriptor.native_handle(), F_SETFL, O_NONBLOCK);
   }
-  // Closed while we waited: the wait ends with an error of which nobody needs to know more.
+  // Closed while we waited: the wait ends with an error, and its details do not matter.
   Task<bool> wait(asio::posix::descriptor_base::wait_type what) {
     const auto [error] = co_await descriptor.async_wait(what, asio::as_tuple(asio::use_awaitable));
     co_return !error && descriptor.is_open();

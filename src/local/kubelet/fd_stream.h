@@ -1,4 +1,4 @@
-// Pipes, terminals and sockets that the node hands out, on the event loop.
+// Pipes, terminals and sockets from the node, on the event loop.
 #pragma once
 
 #include <memory>

@@ -25,25 +25,25 @@ struct GpuFiles {
 // By their device files: nvidia0, nvidia1 …
 std::vector<Gpu> find_gpus(const GpuFiles& files);
 
-// What a container with GPUs is given besides its arguments.
+// What a container with GPUs gets in addition to its arguments.
 struct GpuShare {
   std::vector<std::string> devices;
   std::vector<std::string> environment;  // NAME=value
 };
 
-// Who has which. What a pod holds is noted in the pod's own directory, so that the next kubelet
-// knows it too, and forgets it with the pod.
+// Which container has which GPU. This is written into the pod's own directory, so that the next
+// kubelet knows it, too, and it disappears with the pod.
 class Gpus {
  public:
   Gpus() = default;
   explicit Gpus(const GpuFiles& files);
 
   const std::vector<Gpu>& all() const { return all_; }
-  // The same again for a container that has them already.
+  // A container that has GPUs already gets the same again.
   Result<GpuShare> take(const std::string& pod, const std::string& pod_directory,
                         const std::string& container, size_t count);
   void give_back(const std::string& pod) { held_.erase(pod); }
-  // What an earlier kubelet gave.
+  // Learns what an earlier kubelet gave.
   void recover(const std::string& pod, const std::string& pod_directory);
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kLongestOutput = 10UL << 10;
 
-// What one attempt came to; none: it was cut off.
+// The result of one attempt; none: it was cut off.
 using Outcome = std::shared_ptr<std::optional<Result<>>>;
 
 Task<> collect(std::shared_ptr<FdStream> from, std::shared_ptr<std::string> into) {
@@ -22,7 +22,7 @@ Task<> collect(std::shared_ptr<FdStream> from, std::shared_ptr<std::string> into
   }
 }
 
-// A program that is no longer waited for is not left running.
+// When nobody waits for the program any more, it is killed.
 class KilledUnlessEnded {
  public:
   KilledUnlessEnded(PodRunner* runner, std::string pod, uint64_t id)
@@ -68,7 +68,7 @@ Task<Result<>> ask(HandlerTarget target, Json get) {
   const std::string url =
       fmt::format("http://{}:{}{}", target.address, port, string_or(find(get, "path"), "/"));
   if (!fd) co_return fail_in(fmt::format("Get \"{}\"", url), fd.error());
-  // No certificate is checked by a probe: that somebody answers is all we can learn.
+  // A probe checks no certificate: all it can learn is that somebody answers.
   if (string_or(find(get, "scheme")) == "HTTPS") co_return Result<>();
   FdStream stream(target.executor, std::move(*fd));
   const std::string request = http_request(get, target.address, port);

@@ -1,5 +1,5 @@
-// Logs of pods that are gone. Each pod has a folder for its logs; of a pod that is gone the folder
-// goes, too, unless somebody still wants it: then a file in it says whose it was.
+// Logs of pods that are gone. Each pod has a folder for its logs. When the pod is gone, the folder
+// is deleted, too, unless somebody still wants it; then a file in it says which pod it belonged to.
 #pragma once
 
 #include <functional>
@@ -25,12 +25,12 @@ class KeptLogs {
 
   // The pod is gone.
   void take(const Pod& pod) const;
-  // Asks again for each, and removes those of pods that went unseen: all that are neither kept nor
-  // of these uids.
+  // Asks again for each log, and removes those of pods whose end nobody saw: all that are neither
+  // kept nor of these uids.
   void sweep(const std::set<std::string>& living) const;
 
   std::vector<Json> all() const;
-  // Of a kept pod's container, or of its only one. Nothing: there is none.
+  // The log of a kept pod's container, or of its only one. An Error when there is none.
   Result<std::string> log_file(std::string_view ns, std::string_view pod,
                                std::string_view container, bool previous) const;
 

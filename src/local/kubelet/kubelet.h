@@ -39,8 +39,8 @@ struct KubeletOptions {
   std::string node_name = "laptop";
   // Absolute. Pods live below `node/`, logs below `pods/`, claimed volumes below `claims/`.
   std::string state_directory;
-  // Where containers start that name no directory: where the user stands, so that
-  // `python main.py` finds the script.
+  // Where containers start that name no directory: the user's working directory, so that `python
+  // main.py` finds the script.
   std::string work_directory = "/";
   // The machine claims to have this many times the CPUs and memory that it has.
   double oversubscribe = 1;
@@ -67,19 +67,19 @@ class Kubelet {
   Kubelet(const Kubelet&) = delete;
   Kubelet& operator=(const Kubelet&) = delete;
 
-  // Until stop(), or with why it cannot start.
+  // Runs until stop(). An Error says why it cannot start.
   Task<Result<>> run();
-  // Lets go of all pods without ending them; returns when run() is about to return.
+  // Releases all pods without ending them; returns when run() is about to return.
   Task<> stop();
-  // Ends every pod and takes away the network: nothing is left but files. After run() has returned
-  // or instead of it.
+  // Ends every pod and removes the network: only files are left. Call it after run() has returned,
+  // or instead of run().
   Task<Result<>> remove_all();
 
-  // For a person, once run() has called on_ready: what is less than on a real node, and why.
+  // For a person, once run() has called on_ready: what this node cannot do, and why.
   std::vector<std::string> shortcomings() const;
   // Logs, exec and port-forward. Refuses while run() is not running.
   PodBackend& backend();
-  // wants_logs may say something else now.
+  // Call it when wants_logs may answer differently.
   void sweep_logs();
 
  private:

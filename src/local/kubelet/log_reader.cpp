@@ -150,7 +150,7 @@ std::string LogFiles::read() {
   }
 }
 
-// The file was rotated away under us: what came after it is in the files before it in number.
+// The file was rotated while we read it: what came after it is in the files with higher numbers.
 bool LogFiles::open_newer() {
   if (parts_.empty()) {
     Fd fd = open_file(path_);
@@ -167,7 +167,7 @@ bool LogFiles::open_newer() {
     if (!fd) break;
     newer.insert(newer.begin(), Part{.fd = std::move(fd)});
   }
-  // Between rename and open the writer may have added to the old one: read it to its end once more.
+  // Between rename and open the writer may have added to the old file: read it to its end again.
   if (size_of(parts_.front().fd.get()) > parts_.front().offset) {
     newer.insert(newer.begin(), std::move(parts_.front()));
   }

@@ -29,11 +29,11 @@ struct LogFilter {
   std::optional<int64_t> limit_bytes;
 };
 
-// Makes the text that a reader sees from lines of a log, piece by piece.
+// Turns lines of a log into the text that a reader sees, piece by piece.
 class LogFormatter {
  public:
   explicit LogFormatter(LogFilter filter) : filter_(std::move(filter)) {}
-  // What the bytes of a file add; an incomplete line is kept for the next call.
+  // The text for further bytes of a file; an incomplete line is kept for the next call.
   std::string add(std::string_view bytes);
   bool is_full() const { return filter_.limit_bytes && written_ >= *filter_.limit_bytes; }
 
@@ -67,7 +67,7 @@ class LogFiles {
   std::vector<Part> parts_;  // the oldest first; the last is still written to
 };
 
-// The last lines of a log, no more bytes than these.
+// The last lines of a log, at most this many bytes.
 std::string log_tail(const std::string& path, int64_t lines, size_t bytes);
 
 }  // namespace grapnel::local::kubelet

@@ -49,7 +49,7 @@ Json resources(const NodeDescription& node) {
       {"ephemeral-storage", fmt::format("{}Ki", node.machine.disk_bytes / 1024)},
       {"pods", std::to_string(times(node.max_pods))},
   };
-  // A GPU is one program's: there are never more than there are.
+  // A GPU belongs to one program, so oversubscription does not apply to GPUs.
   if (!node.gpus.empty()) out["nvidia.com/gpu"] = std::to_string(node.gpus.size());
   return out;
 }

@@ -1,4 +1,4 @@
-// The Node object: what this machine is and has.
+// The Node object: describes this machine.
 #pragma once
 
 #include <string>

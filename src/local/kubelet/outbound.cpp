@@ -28,7 +28,7 @@ struct ToWhereItWasGoing final : Connector {
 // The same for datagrams.
 struct ToThatAddress final : DatagramConnector {
   Task<Result<Fd>> connect(const sockaddr_in& wanted) override {
-    // As a router would: what is meant for a whole network stays in the pod's.
+    // Like a router, we do not pass multicast on.
     if (IN_MULTICAST(ntohl(wanted.sin_addr.s_addr))) {
       co_return fail(Reason::kUsage, "an address of many");
     }

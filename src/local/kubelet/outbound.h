@@ -1,4 +1,4 @@
-// The way out for pods: what they send to beyond the cluster, we send for them.
+// What pods send outside the cluster: we send it for them.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace grapnel::local::kubelet {
 class Outbound {
  public:
   Outbound(Executor executor, Clock& clock) : executor_(executor), clock_(clock) {}
-  // As far as the network has a way.
+  // Serves TCP and UDP as far as the network supports them.
   Task<Result<>> serve(ClusterNetwork& network);
   Task<> stop();
 

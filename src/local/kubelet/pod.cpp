@@ -55,7 +55,8 @@ bool Pod::operator==(const Pod& other) const {
 }
 
 Result<Pod> decode_pod(JsonView object) {
-  // A Pod's labels hold uids, which would be interned for ever: they are read from the object.
+  // A Pod's labels contain uids, which would stay interned forever; read labels from the object
+  // instead.
   auto meta = kube::decode_meta(object, {.all_labels = false});
   if (!meta) return fail(std::move(meta.error()));
   Json whole = object.to_json();

@@ -1,7 +1,7 @@
 // A Pod as the kubelet reads it: the whole object, shared, and its metadata.
 //
 // managedFields and resourceVersion are left out of the object: nobody here reads them, and two
-// states that differ in nothing else are the same to us.
+// states that differ only in these are equal for us.
 #pragma once
 
 #include <memory>
@@ -42,7 +42,7 @@ struct Container {
   const Json* spec = nullptr;
   bool is_init = false;
   std::string_view name() const { return string_or(find(*spec, "name")); }
-  // An init container that runs beside the others until the pod's end.
+  // An init container that runs beside the others until the pod ends.
   bool is_sidecar() const { return is_init && string_or(find(*spec, "restartPolicy")) == "Always"; }
 };
 

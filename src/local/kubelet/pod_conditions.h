@@ -1,4 +1,4 @@
-// The conditions of a Pod that the kubelet sets. Those of others are left as they are.
+// The conditions of a Pod that the kubelet sets. It leaves other conditions alone.
 #pragma once
 
 #include <string_view>

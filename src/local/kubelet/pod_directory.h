@@ -1,4 +1,4 @@
-// Which pods the kubelet holds, as those who serve users ask.
+// Finds the pods of the kubelet, for code that serves users.
 #pragma once
 
 #include <memory>

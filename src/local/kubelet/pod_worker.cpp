@@ -44,7 +44,7 @@ void PodWorker::wake() {
 }
 
 void PodWorker::update(Pod pod) {
-  // Our own write's answer may be ahead of the watch.
+  // The answer to our own write may be ahead of the watch.
   if (pod.meta.resource_version < pod_.meta.resource_version) return;
   pod_ = std::move(pod);
   wake();
@@ -78,7 +78,8 @@ void PodWorker::take(const ContainerStatus& status) {
   const Json* spec = spec_of(status.name);
   const bool has_startup = spec != nullptr && find(*spec, "startupProbe") != nullptr;
   const bool has_readiness = spec != nullptr && find(*spec, "readinessProbe") != nullptr;
-  // Of an attempt that an earlier kubelet saw, its probes' last verdicts count until there are new.
+  // For an attempt that an earlier kubelet saw, the last results of its probes count until there
+  // are new ones.
   facts.started = !has_startup || (facts.now && facts.started);
   facts.ready = !has_readiness || (facts.now && facts.ready);
   if (!facts.now) facts.is_unhealthy = false;
@@ -123,8 +124,8 @@ Task<> PodWorker::run() {
     if (retry_write_ && *retry_write_ <= now()) retry_write_.reset();
     if (!decision.actions.empty()) {
       for (Action& action : decision.actions) co_await carry_out(std::move(action));
-      // What is worth telling may have changed with it, so decide anew. A write that failed is the
-      // one action that would come back at once.
+      // This may have changed the status, so decide again. Only a write that failed would come back
+      // at once.
       if (!retry_write_) continue;
     } else if (!retry_write_) {
       co_await report(std::move(decision.status));
@@ -276,7 +277,8 @@ Task<Result<ContainerToRun>> PodWorker::prepare(std::string name, uint64_t attem
   co_return run;
 }
 
-// ConfigMaps, Secrets and tokens change under a running pod; what it mounted follows in a while.
+// ConfigMaps, Secrets and tokens may change while a pod runs; the mounted files follow after a
+// while.
 Task<> PodWorker::refresh_files() {
   const bool is_alive = observed_.has_sandbox && !observed_.is_lost && !pod_.is_finished();
   if (!is_alive || !has_live_files(pod_, context_.node)) {
@@ -362,7 +364,7 @@ Task<> PodWorker::delete_pod() {
   auto removed = co_await context_.client->remove(
       kube::kinds::kPod, {.ns = std::string(pod_.meta.ns()), .name = pod_.meta.name()},
       {.uid = pod_.meta.uid, .grace_seconds = 0});
-  // The watch tells that it is gone; until then the same decision comes again.
+  // The watch will tell us that it is gone; until then decide() returns the same action.
   retry_write_ = now() + kRetryWrite;
   if (removed) adopt(*removed);
   if (removed || removed.error().is(Reason::kNotFound)) co_return;

@@ -1,5 +1,5 @@
-// Carries out for one pod what decide() says, one step at a time, and reports how it goes. It lives
-// from the first sight of the Pod object until the object is gone and nothing of the pod is left.
+// Carries out for one pod what decide() says, one step at a time, and reports the result. It lives
+// from the time the Pod object is first seen until the object and everything of the pod is gone.
 #pragma once
 
 #include <functional>
@@ -55,8 +55,8 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   const std::string& address() const { return observed_.address; }
   const ContainerFacts* facts(std::string_view container) const;
   const Json* spec_of(std::string_view container) const;
-  // What a container is to run, with its volumes made. The Error's message says why it cannot, its
-  // cause's reason how Kubernetes calls that.
+  // What a container is to run, with its volumes made. The Error's message says why it cannot run;
+  // its cause has Kubernetes' reason.
   Task<Result<ContainerToRun>> prepare(std::string container, uint64_t attempt);
 
  private:
@@ -92,7 +92,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   std::optional<Time> retry_write_;  // a write to the API server failed
   std::optional<Time> refresh_at_;   // files of volumes are compared with their sources
 
-  // Of a container: whoever looks after its latest attempt.
+  // What looks after the latest attempt of a container.
   struct Care {
     uint64_t attempt = 0;
     std::optional<ExecSpec> like;  // to run programs beside it

@@ -1,5 +1,5 @@
-// Probes of a running container: is it up (startup), does it still work (liveness), may it be sent
-// work (readiness). The rules are pure; run_probe() applies them to one probe over time.
+// Probes of a running container: has it started (startup), does it still work (liveness), may it
+// get traffic (readiness). The rules are pure; run_probe() applies them to one probe over time.
 #pragma once
 
 #include <functional>
@@ -42,7 +42,7 @@ struct ProbeRun {
   Probe probe;
   HandlerTarget target;
   Duration age{};  // of the container when probing begins
-  // Told of each verdict that is reached; false: no more probing.
+  // Called with each result that is reached; false ends the probing.
   std::function<bool(bool is_success, const std::string& why)> on_verdict;
 };
 Task<> run_probe(ProbeRun run);

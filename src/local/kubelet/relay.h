@@ -1,4 +1,5 @@
-// Accepts connections at a listening socket, and joins each with one that a Connector makes.
+// Accepts connections at a listening socket, and joins each with a connection that a Connector
+// makes.
 #pragma once
 
 #include <memory>

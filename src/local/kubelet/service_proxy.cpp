@@ -35,7 +35,7 @@ struct ToOneOf final : Connector, Targets {
   ToOneOf(Executor e, PodRunner& r) : executor(e), runner(r) {}
 
   Task<Result<Fd>> connect(int) override {
-    // Pods come and go: one that refuses is passed over.
+    // Pods come and go: skip one that refuses.
     for (size_t tries = all.size(); tries > 0 && !all.empty(); --tries) {
       const Target target = take_turn();
       auto there = target.is_host

@@ -1,7 +1,7 @@
-// Cluster IPs: whoever connects or sends to a service's address and port, from inside the cluster's
+// Cluster IPs: a connection or datagram to a service's address and port, from inside the cluster's
 // network, reaches one of its pods.
 //
-// The addresses live on the cluster's bridge, so nothing outside this machine reaches them.
+// The addresses are on the cluster's bridge, so nothing outside this machine can reach them.
 #pragma once
 
 #include <memory>
@@ -19,9 +19,9 @@ class ServiceProxy {
   ServiceProxy(Executor executor, Clock& clock, PodRunner& runner);
   ~ServiceProxy();
 
-  // From now on these are served, and no others. Connections that are open stay.
+  // From now on serves these routes and no others. Open connections stay.
   Task<> set(std::vector<Route> routes);
-  // Ends everything; before the runner goes.
+  // Ends everything. Call it before the runner is destroyed.
   Task<> stop();
 
  private:

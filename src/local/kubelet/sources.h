@@ -1,4 +1,4 @@
-// The ConfigMaps, Secrets and the like that a pod's environment and volumes are made of.
+// The ConfigMaps, Secrets and similar objects that a pod's environment and volumes need.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ struct SourceNames {
 };
 SourceNames sources_of(const Pod& pod);
 
-// By name; what does not exist is not there.
+// By name; objects that do not exist are missing here.
 struct Sources {
   std::map<std::string, Json, std::less<>> config_maps;
   std::map<std::string, Json, std::less<>> secrets;
@@ -40,7 +40,7 @@ struct Sources {
 // The keys of a ConfigMap or Secret with their contents, decoded.
 std::map<std::string, std::string, std::less<>> contents_of(const Json& source);
 
-// What a token is asked for and known by.
+// The key of a token: the parameters of its request.
 std::string token_key(const Json& request);
 
 // The token that a pod is given to speak to the API server, unless it wants none.

@@ -74,7 +74,7 @@ std::optional<TreeUsage> usage_of_tree(const std::vector<ProcessStat>& all, int 
   }
   if (first == nullptr) return std::nullopt;
   TreeUsage sum{.started = first->started};
-  // The list is read while processes come and go: it may hold what is no tree.
+  // The list is read while processes come and go, so it may not be a proper tree.
   std::vector<const ProcessStat*> left{first};
   for (size_t seen = 0; !left.empty() && seen < all.size(); ++seen) {
     const ProcessStat& stat = *left.back();

@@ -1,5 +1,5 @@
-// What running containers use of CPU and memory, read from /proc: it works with and without
-// cgroups. A container is its first process and all that came from it.
+// What running containers use of CPU and memory, read from /proc, so it works with and without
+// cgroups. A container is its first process and all processes that came from it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The directories of claimed volumes: each goes with its PersistentVolume.
+// Deletes the directories of claimed volumes: each goes with its PersistentVolume.
 #pragma once
 
 #include <functional>

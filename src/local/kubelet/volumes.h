@@ -1,4 +1,4 @@
-// A pod's volumes: what they are made of (pure), and making them.
+// A pod's volumes: planning what they consist of (pure), and making them.
 //
 // Files from ConfigMaps, Secrets and the pod itself are laid out as on any node: the visible names
 // are links through `..data`, which is exchanged as a whole, so that a reader never sees a mixture

@@ -6,7 +6,7 @@
 namespace grapnel::local::kubelet {
 namespace {
 
-// Holds on to the worker only while it goes on: a hook may outlast the pod.
+// Does not keep the worker alive: a hook may outlast the pod.
 Task<> stop_politely(PodRunner* runner, HandlerTarget target, Json container, Duration grace) {
   const std::string pod = target.pod;
   const std::string name = target.like.container;

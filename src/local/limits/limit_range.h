@@ -1,4 +1,4 @@
-// A LimitRange: what containers get that say nothing, and what is too little or too much.
+// A LimitRange: defaults for containers that do not set limits, and what is too little or too much.
 #pragma once
 
 #include <string>

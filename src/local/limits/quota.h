@@ -1,4 +1,4 @@
-// A ResourceQuota: what it limits, and why a new object would go beyond it.
+// A ResourceQuota: what it limits, and why a new object would exceed it.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct Quota {
   static Quota from_json(const Json& object);
   // Whether its scopes take in this object.
   bool covers(const Json& object, std::string_view plural) const;
-  // Of a usage, only what it limits.
+  // The part of a usage that it limits.
   Usage limited(const Usage& usage) const;
 };
 

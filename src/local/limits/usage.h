@@ -1,4 +1,4 @@
-// What one object uses of a quota.
+// How much of a quota one object uses.
 #pragma once
 
 #include <map>

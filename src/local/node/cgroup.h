@@ -1,6 +1,6 @@
 // Limits on CPU, memory and the number of processes, by control groups of version 1 or 2, where
-// this program may make some. Everything is put below a cgroup we may write to, so limits set on us
-// from outside hold for pods too.
+// this program may create some. All of them are below a cgroup that we may write to, so limits set
+// on us from outside hold for pods, too.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Puts what to run into the words of the shim, and reads what the shim says of containers.
+// Encodes what to run for the shim, and decodes what the shim reports of containers.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// DNS packets (RFC 1035, and of RFC 6891 the size of a packet): as much as a resolver's questions
-// and our answers need. Pure; any bytes are safe to read.
+// DNS packets (RFC 1035, and the packet size of RFC 6891): as much as a resolver's questions and
+// our answers need. Pure; any bytes are safe to read.
 #pragma once
 
 #include <cstdint>

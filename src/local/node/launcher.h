@@ -1,4 +1,4 @@
-// Starts the shim program and waits until it has said how it went.
+// Starts the shim program and waits for its report.
 #pragma once
 
 #include <string>

@@ -23,7 +23,7 @@ using shim::MountKind;
 // Not the host's in any container.
 constexpr std::array<std::string_view, 6> kOwn = {"/proc", "/sys", "/dev",
                                                   "/tmp",  "/run", "/var/tmp"};
-// Of these, what an image would have as folders of its own.
+// Those of them that an image would have as folders of its own.
 constexpr std::array<const char*, 3> kFreshDirectories = {"/tmp", "/var/tmp", "/run"};
 // File systems that hold files of the kind an image would.
 constexpr std::array<std::string_view, 20> kReal = {
@@ -182,7 +182,7 @@ class Planner {
     fresh("tmp", "/tmp", 01777);
     fresh("var-tmp", "/var/tmp", 01777);
     fresh("run", "/run", 0755);
-    // But the folder in which a user stands is there, wherever it is.
+    // But the user's working directory is visible, wherever it is.
     const std::string& here = container_.directory;
     if ((is_below(here, "/tmp") || is_below(here, "/var/tmp")) && host_.exists(here) &&
         !is_at_or_below(input_.state_directory, here)) {

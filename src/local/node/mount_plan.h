@@ -1,6 +1,6 @@
 // Plans how a container's root is put together: the host's own files with a private writable layer,
 // and over them what every container has (/proc, /dev, /sys, /tmp) and what this one asks for.
-// Pure: what it must know of the host is handed in. The shim carries the plan out (shim/mounts.h).
+// Pure: what it must know of the host is passed in. The shim carries out the plan (shim/mounts.h).
 #pragma once
 
 #include <functional>

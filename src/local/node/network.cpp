@@ -145,8 +145,8 @@ Task<Result<>> ClusterNetwork::start_anchor() {
 
 Task<Result<Connection::Packet>> ClusterNetwork::ask(std::string request) {
   const auto permit = co_await one_at_a_time_.acquire();
-  // Whoever is cancelled while waiting leaves an answer behind that nobody else must take for
-  // theirs: the connection is used again only after a whole exchange.
+  // If the caller is cancelled while it waits, the answer is left behind, and nobody else must take
+  // it for theirs. So the connection is used again only after a complete exchange.
   auto connection = std::move(anchor_);
   if (!connection) {
     auto opened = Connection::open(options_.executor, options_.directory);

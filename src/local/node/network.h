@@ -1,5 +1,5 @@
 // The cluster's own network: a bridge in a network namespace that nothing outside this machine can
-// reach, held by the anchor process (shim/anchor.h), which outlives grapnel.
+// reach. The anchor process (shim/anchor.h) holds it and outlives grapnel.
 #pragma once
 
 #include <netinet/in.h>
@@ -38,7 +38,7 @@ class AddressPool {
 
 std::optional<uint32_t> parse_address(std::string_view text);
 std::string format_address(uint32_t address);
-// Of these, as sockets have it.
+// The same in the form that sockets need.
 sockaddr_in socket_address(uint32_t address, uint16_t port);
 inline const sockaddr* generic(const sockaddr_in& address) {
   return reinterpret_cast<const sockaddr*>(&address);
@@ -68,7 +68,7 @@ class ClusterNetwork {
 
   // A socket that lives in the cluster's network: connect() it to a pod, from here.
   Task<Result<Fd>> socket(int domain, int type);
-  // For UDP, with whatever address it is bound to, also one from beyond the cluster.
+  // For UDP. It can be bound to any address, also one outside the cluster.
   Task<Result<Fd>> transparent_socket();
   // Bound and listening: UDP and TCP.
   Task<Result<std::pair<Fd, Fd>>> dns_sockets();

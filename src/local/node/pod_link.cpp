@@ -61,7 +61,7 @@ Result<> PodLink::send(const std::string& message, const std::vector<int>& fds) 
   return connection_->send(message, fds);
 }
 
-// The pod may be forgotten at any wait: nothing of it is touched before it is seen to be there.
+// The pod may be removed during any wait, so check that it still exists before touching it.
 Task<> PodLink::read(std::weak_ptr<PodLink> link, std::shared_ptr<Connection> connection) {
   while (true) {
     auto packet = co_await connection->receive();
@@ -111,7 +111,7 @@ void PodLink::take(Connection::Packet packet) {
 void PodLink::take_status(ContainerStatus now) {
   const auto [known, is_new] = status.containers.try_emplace(now.name);
   ContainerStatus& last = known->second;
-  // Told twice: by an event and by the answer to hello.
+  // Reported twice: by an event and by the answer to hello.
   if (!is_new && (now.attempt < last.attempt ||
                   (now.attempt == last.attempt && (last.is_over() || now.state == last.state)))) {
     return;

@@ -40,7 +40,7 @@ class PodLink : public std::enable_shared_from_this<PodLink> {
   Task<Result<ExecResult>> wait_for_exec_end(uint64_t id);
   Task<> wait_for_disconnect();
 
-  // No shim any more: what has a record ended as it says, the rest is lost.
+  // There is no shim any more: containers with a record ended as it says, the others are lost.
   void read_records();
 
   PodStatus status;

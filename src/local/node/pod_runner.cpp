@@ -50,7 +50,7 @@ std::string encode_info(const PodStatus& pod, bool share_processes) {
   return bytes;
 }
 
-// The directory that must not be a link or somebody else's idea.
+// It names a directory, so it must not lead anywhere else.
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos &&
          name.size() < 200;

@@ -1,9 +1,9 @@
-// Runs pods as isolated processes of this machine. The kubelet says what, this does it and tells
-// what happened. One runner for each state directory.
+// Runs pods as isolated processes of this machine. The kubelet says what to run; this runs it and
+// reports what happened. One runner for each state directory.
 //
-// A pod is started first and its containers then, one by one, as the kubelet decides. All that runs
-// is held by the pod's shim: when this program ends, or is killed, pods go on, and recover() finds
-// them again with what happened meanwhile. Only remove() ends a pod.
+// A pod is started first, then its containers, one by one, as the kubelet decides. The pod's shim
+// holds everything that runs. When this program ends or is killed, pods continue, and recover()
+// finds them again with what happened meanwhile. Only remove() ends a pod.
 #pragma once
 
 #include <functional>
@@ -26,8 +26,8 @@ struct PodRunnerOptions {
   std::optional<Isolation> isolation;  // none: the best that this machine allows
   std::string pod_network = "10.244.0.0/16";
   std::string dns_address = "10.96.0.10";
-  // Told of every change, also of those that happened while nobody was connected. It notes them and
-  // returns: it must not call the runner.
+  // Called with every change, including those that happened while nobody was connected. It must
+  // note them and return, without calling the runner.
   std::function<void(const std::string& pod, const ContainerStatus&)> on_status;
   // The shim of a pod died: what ran in it is gone.
   std::function<void(const std::string& pod)> on_lost;
@@ -65,14 +65,15 @@ class PodRunner {
   ~PodRunner();
 
   Isolation isolation() const;
-  // For a person, once: what is less than on a real node, and why. Empty: nothing.
+  // For a person, once: what this node cannot do, and why. Empty: nothing is missing.
   std::vector<std::string> shortcomings() const;
 
-  // Its namespaces, address and shim; no container yet. Again for the same id: the same pod.
+  // Makes its namespaces, address and shim, but no container yet. The same id again returns the
+  // same pod.
   Task<Result<PodStatus>> start(PodSpec pod);
-  // Returns when it runs, or with why it does not.
+  // Returns when it runs, or says why it does not.
   Task<Result<ContainerStatus>> start_container(std::string pod, ContainerSpec container);
-  // Asks; the end comes as a status.
+  // Only asks; the end is reported as a status.
   Result<> stop_container(const std::string& pod, const std::string& container, StopOptions how);
   Result<> signal_container(const std::string& pod, const std::string& container, int signal);
   // Until it has ended.
@@ -82,23 +83,22 @@ class PodRunner {
   Result<> signal_exec(const std::string& pod, uint64_t id, int signal);
   // What a container prints from now on, and its input where it has one; its terminal is all three.
   Task<Result<ExecProcess>> attach(std::string pod, std::string container);
-  // It reads the end of its input.
+  // The container then reads the end of its input.
   Result<> close_input(const std::string& pod, const std::string& container);
-  // Kills what still runs, and takes away all that the pod had but its logs.
+  // Kills what still runs, and removes everything of the pod except its logs.
   Task<Result<>> remove(std::string pod);
 
-  // Takes away a file or a directory of the state directory's disk; what pods wrote there may be
-  // much.
+  // Removes a file or a directory on the state directory's disk; pods may have written a lot there.
   Task<Result<>> discard(std::string path);
 
-  // What an earlier runner left in the state directory. Once, before anything else.
+  // Finds what an earlier runner left in the state directory. Call it once, before anything else.
   Task<Result<std::vector<PodStatus>>> recover();
   std::vector<PodStatus> pods() const;
 
   // To an address of the cluster: a pod's, or any in its network.
   Task<Result<Fd>> connect(std::string address, uint16_t port);
   ClusterNetwork* network();  // none without namespaces
-  // The directory of a pod, for volumes and such. It goes with the pod.
+  // The directory of a pod, for volumes and the like. It is deleted with the pod.
   std::string pod_directory(const std::string& pod) const;
 
   // Removes all pods and the network: nothing of the cluster is left but the state directory.

@@ -1,6 +1,6 @@
-// What the node is asked to run, in plain words: no Kubernetes objects here. The kubelet makes
-// these from a Pod; everything that Kubernetes leaves open (environment, expansion, volumes'
-// contents) is settled by then.
+// What the node is asked to run, in plain structs without Kubernetes objects. The kubelet makes
+// them from a Pod. Everything that Kubernetes leaves open (environment, expansion, contents of
+// volumes) is decided by then.
 #pragma once
 
 #include <cstdint>

@@ -130,7 +130,7 @@ std::string resolv_conf(const PodSpec& pod, std::string_view dns_address) {
 
 Result<> make_directory(const std::string& path, unsigned mode) {
   if (mkdir(path.c_str(), mode) == 0) {
-    // The mode is meant as it is said, whatever the umask.
+    // The mode must be exactly this, whatever the umask.
     chmod(path.c_str(), mode);
     return {};
   }

@@ -1,5 +1,5 @@
-// What a pod's surroundings are: how it can be kept apart on this machine, and the files that tell
-// it its own name and where to ask for others.
+// A pod's surroundings: how this machine can isolate it, and the files that tell it its own name
+// and where to ask for others.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct IsolationFound {
   std::string why;  // for kNone: what forbids namespaces, and the setting that would allow them
 };
 
-// Tries it, in a process of its own.
+// Tries it in a child process.
 IsolationFound find_isolation();
 
 inline constexpr std::string_view kClusterDomain = "cluster.local";

@@ -27,7 +27,7 @@ extern const char grapnel_shim_end[];
 namespace grapnel::local {
 namespace {
 
-// FNV-1a: tells versions apart; nobody tries to deceive us about our own bytes.
+// FNV-1a: only tells versions apart; nobody attacks us with our own bytes.
 uint64_t hash_of(std::string_view bytes) {
   uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;

@@ -199,7 +199,7 @@ struct FieldValue {
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
-  // Of a message: takes its kind off the front.
+  // Takes the kind of a message off its front.
   Message message() {
     uint16_t kind = 0;
     if (rest_.size() < sizeof kind) return Message::kNone;

@@ -34,7 +34,7 @@ class Database {
 
   // Every object there is, in no order, and then the newest version ever committed.
   Result<uint64_t> load(const std::function<void(std::string resource, Object object)>& found);
-  // All of them or none; on disk when it returns.
+  // Commits all of them or none. They are on disk when it returns.
   Result<> commit(const std::vector<Write>& writes);
 
  private:

@@ -1,4 +1,4 @@
-// What the store keeps of an object: its bytes, and beside them what every list and watch asks for.
+// What the store keeps of an object: its bytes, and beside them what every list and watch needs.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@
 namespace grapnel::local {
 namespace {
 
-// What a change costs beside its bytes.
+// What a change costs in addition to its bytes.
 constexpr size_t kChangeOverhead = 256;
 // Never fewer changes than this, however large they are.
 constexpr size_t kLeastHistory = 64;

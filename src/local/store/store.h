@@ -1,14 +1,14 @@
-// Every object of the laptop cluster, in memory, and durably below it.
+// Every object of the laptop cluster: in memory, with a durable copy on disk.
 //
-// A write gets the next version, waits until the batch it is in is on disk, becomes visible, and
-// only then is answered: what a reader or a watcher has seen is never lost. Writes that wait
-// together are committed together. Changes of one object are serialised by settle().
+// A write gets the next version, waits until its batch is on disk, becomes visible, and only then
+// is answered: what a reader or a watcher has seen is never lost. Writes that wait together are
+// committed together. settle() serialises the changes of one object.
 //
-// Each collection keeps its newest changes; from them watches are served and lists at an older
-// version are rebuilt. How far back that reaches is a budget of bytes over all collections: beyond
-// it, the answer is Expired.
+// Each collection keeps its newest changes. Watches are served from them, and lists at an older
+// version are rebuilt from them. How far back that reaches is limited by a number of bytes over all
+// collections; for anything older the answer is Expired.
 //
-// One thread, except that the commit itself runs on a helper of its own.
+// One thread, except that the commit itself runs on a helper thread.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -72,16 +72,16 @@ class Store {
   // Expired when the version asked for is older than the history.
   Result<Page> list(std::string_view resource, const ListRange& range) const;
 
-  // Until no write of this object is under way. What get() says then holds until the caller
-  // suspends: between this and put() or remove() it must not.
+  // Waits until no write of this object is under way. What get() returns then holds until the
+  // caller suspends, which it must not do between this and put() or remove().
   Task<> settle(std::string resource, std::string key);
   // Makes the bytes once the version is known.
   using Render = std::function<std::string(uint64_t version)>;
   Task<Result<ObjectPtr>> put(std::string resource, std::string key, Render render);
-  // The bytes are the last state, with the deletion's version.
+  // The bytes must be the last state, with the deletion's version.
   Task<Result<ObjectPtr>> remove(std::string resource, std::string key, Render render);
 
-  // A place in a collection's changes. Starting at a version that is no longer in the history is
+  // A position in a collection's changes. Starting at a version that is no longer in the history is
   // Expired.
   class Cursor {
    public:
@@ -100,7 +100,7 @@ class Store {
   // Called for every change, in order, when it becomes visible.
   void on_change(std::function<void(std::string_view resource, const Change&)> listener);
 
-  // All that was begun is on disk.
+  // Waits until everything that was begun is on disk.
   Task<> close();
 
  private:

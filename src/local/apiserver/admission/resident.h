@@ -1,4 +1,4 @@
-// Webhooks of kinds that this program brings along: asked without a connection, before all others.
+// Webhooks of kinds that this program brings along: called without a connection, before all others.
 #pragma once
 
 #include "document/json.h"

@@ -1,4 +1,4 @@
-// One webhook of a configuration: which writes it is asked about, and where it is.
+// One webhook of a configuration: for which writes it is called, and where it is.
 #pragma once
 
 #include <optional>

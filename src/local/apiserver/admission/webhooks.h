@@ -1,7 +1,7 @@
-// Admission webhooks: who is asked before an object is written, and what became of it.
+// Admission webhooks: which are called before an object is written, and what they answered.
 //
-// Asking takes time, and other writes go on meanwhile. Whoever asks must look again afterwards
-// whether the object it started from is still the stored one. Without a configuration nothing
+// Calling them takes time, and other writes continue meanwhile. So the caller must check afterwards
+// whether the object it started from is still the stored one. If there is no configuration, nothing
 // suspends.
 #pragma once
 

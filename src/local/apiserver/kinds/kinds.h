@@ -17,7 +17,7 @@ namespace grapnel::local::kinds {
 // Sets the member where there is none (or null).
 void set_default(JsonObject& object, std::string_view key, Json value);
 JsonArray* array_at(JsonObject& object, std::string_view key);  // nullptr: none, or not an array
-// Of a list, the elements that are objects.
+// The elements of a list that are objects.
 template <class F>
 void for_each_object(JsonObject& object, std::string_view key, F f) {
   JsonArray* list = array_at(object, key);

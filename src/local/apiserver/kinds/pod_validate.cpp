@@ -169,7 +169,7 @@ bool is_gated(const Json& spec) {
   return !list_of(spec, "schedulingGates").empty();
 }
 
-// Whether every element of the one list stands in the other.
+// Whether every element of one list is in the other.
 bool contains_all(const JsonArray& all, const JsonArray& wanted) {
   return std::all_of(wanted.begin(), wanted.end(), [&all](const Json& one) {
     return std::any_of(all.begin(), all.end(), [&one](const Json& x) { return equal(x, one); });

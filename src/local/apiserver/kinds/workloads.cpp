@@ -135,7 +135,7 @@ void selector_workload_validate(const Json& object, FieldErrors& errors) {
   if (!is_set(selector)) {
     errors.required("spec.selector");
   } else if (const auto parsed = Selector::from_label_selector(*selector); !parsed) {
-    // "matchExpressions[0].operator: why": the path goes on with what the parser found.
+    // "matchExpressions[0].operator: why": the parser's words continue the path.
     const std::string& message = parsed.error().message;
     const size_t colon = message.find(": ");
     errors.invalid("spec.selector." + message.substr(0, colon), "", message.substr(colon + 2));

@@ -1,4 +1,4 @@
-// A set of fields of an object, as managedFields write it (FieldsV1): who set what.
+// A set of fields of an object, in the form of managedFields (FieldsV1): who set what.
 #pragma once
 
 #include <functional>

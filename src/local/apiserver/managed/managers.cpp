@@ -243,7 +243,7 @@ Answer<Json> apply_config(const Json& live, Json config, const ResourceType& typ
     one.fields.remove(gained);
     one.fields.remove(difference.removed);
   }
-  // Who only agrees with what is there has changed nothing, and has no time.
+  // A writer that only agrees with what is there has changed nothing, and gets no new time.
   if (!gained.empty() || !difference.removed.empty()) self.time = format_time(writer.now);
   self.fields = std::move(wanted);
   managers.push_back(std::move(self));

@@ -30,7 +30,7 @@ struct Manager {
 std::vector<Manager> managers_of(const Json& object);
 void set_managers(JsonObject& object, std::vector<Manager> managers);
 
-// Who writes, and when.
+// The writer, and the time.
 struct Writer {
   std::string manager;
   std::string subresource;

@@ -1,5 +1,5 @@
-// Objects and their field sets: what an object holds, what differs between two, one laid over the
-// other, and taking out what its last owner dropped.
+// Objects and their field sets: what an object contains, what differs between two, laying one over
+// the other, and removing what its last owner dropped.
 #pragma once
 
 #include "document/json.h"
@@ -10,7 +10,7 @@ namespace grapnel::local {
 
 FieldSet fields_of(const Json& object, const MergeType& type);
 
-// The first element that stands twice in a list where its key may stand once, in words; "": none.
+// The first element whose key occurs twice in a list though it may occur once, in words; "": none.
 std::string repeated_element(const Json& value, const MergeType& type,
                              const std::string& path = "");
 

@@ -1,5 +1,5 @@
-// How a place in an object merges: what server-side apply must know of a kind's shape, be it a
-// built-in one's table or a definition's schema.
+// How each part of an object merges: what server-side apply must know of a kind's shape, from the
+// table of a built-in kind or from a definition's schema.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
-// Gives PersistentVolumeClaims their volumes: one that somebody made and that fits, else one of
-// ours, a directory of this machine. Bound at once: there is only this machine to wait for.
+// Gives PersistentVolumeClaims their volumes: one that somebody made and that fits, otherwise a
+// directory of this machine. Claims are bound at once: there is only this machine to wait for.
 //
-// A claim that pods use stays until they are gone, its volume until the claim is. The directory is
-// the node's business: it goes with the PersistentVolume object.
+// A claim stays while pods use it, and its volume while the claim exists. The node deletes the
+// directory together with the PersistentVolume object.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Schedules as cron writes them: "*/5 9-17 * * mon-fri", "@hourly".
+// Schedules in cron's notation: "*/5 9-17 * * mon-fri", "@hourly".
 #pragma once
 
 #include <bitset>

@@ -1,4 +1,4 @@
-// The end of a CustomResourceDefinition: its objects go first.
+// Deletes a CustomResourceDefinition: its objects go first.
 #pragma once
 
 #include <vector>

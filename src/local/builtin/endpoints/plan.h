@@ -51,7 +51,7 @@ struct EndpointsPod {
   bool operator==(const EndpointsPod&) const = default;
 };
 
-// An Endpoints or an EndpointSlice as it stands.
+// An Endpoints or an EndpointSlice as it is now.
 struct EndpointsObject {
   kube::Meta meta;
   Json content;  // subsets; or endpoints and ports

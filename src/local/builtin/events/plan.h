@@ -1,4 +1,4 @@
-// Events are kept for an hour after they were last seen.
+// Deletes Events an hour after they were last seen.
 #pragma once
 
 #include "document/json_view.h"

@@ -1,4 +1,4 @@
-// Garbage collection by owner: what belongs to something that is gone goes too.
+// Garbage collection by owner: deletes what belongs to something that is gone.
 #pragma once
 
 #include <vector>

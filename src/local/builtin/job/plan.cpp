@@ -17,7 +17,7 @@ using runtime::Plan;
 constexpr std::string_view kOurs = "kubernetes.io/job-controller";
 constexpr seconds kFirstBackoff{10};
 constexpr minutes kLongestBackoff{10};
-// One plan asks for no more than this; the next one goes on.
+// One plan asks for no more than this; the next one continues.
 constexpr size_t kMostCreates = 500;
 
 ObjectRef ref(const Job& job) {
@@ -176,7 +176,7 @@ class Round {
     const bool reached =
         job_.spec.completions
             ? succeeded >= *job_.spec.completions
-            // A work queue: one success says that the work is done, and the rest comes to its end.
+            // A work queue: one success means that the work is done, and the other pods finish.
             : succeeded > 0 && tally_.active.empty();
     if (!reached) return std::nullopt;
     return Verdict{"CompletionsReached", "Reached expected number of succeeded pods"};
@@ -287,7 +287,7 @@ class Round {
     }
   }
 
-  // The lowest indexes that have neither a pod nor a result; without indexes, so many empty ones.
+  // The lowest indexes that have neither a pod nor a result; without indexes, this many empty ones.
   std::vector<std::optional<int64_t>> free_slots(size_t count) const {
     if (!job_.spec.indexed()) return std::vector<std::optional<int64_t>>(count);
     Indexes busy = tally_.completed;
@@ -318,8 +318,8 @@ class Round {
     for (const JobPod* pod : least_needed(count)) plan_.add(runtime::Delete{ref(*pod)});
   }
 
-  // A pod that is no longer wanted ends through no fault of its own: it is let go first, so that
-  // its end is not counted as a failure.
+  // The end of a pod that is no longer wanted is not a failure. So its finalizer is removed first,
+  // and the end is not counted.
   void send_away(size_t count) {
     const auto pods = least_needed(count);
     for (const JobPod* pod : pods) {

@@ -1,4 +1,4 @@
-// The Job controller of the laptop cluster: Kubernetes' batch/v1 Job, whole, as one pure planner.
+// The Job controller of the laptop cluster: all of Kubernetes' batch/v1 Job, as one pure planner.
 #pragma once
 
 #include <vector>

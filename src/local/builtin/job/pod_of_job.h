@@ -1,4 +1,4 @@
-// The pods a Job creates: their names, and their text.
+// The pods that a Job creates: their names and contents.
 #pragma once
 
 #include <optional>

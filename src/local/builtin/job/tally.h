@@ -1,8 +1,8 @@
 // Counts the pods of a Job, each exactly once.
 //
 // A pod carries a finalizer until it is counted, so that none is lost when somebody deletes it.
-// Counting takes two plans: the first writes the pod's uid (or index) into the status, the second
-// takes the finalizer away and then turns the uid into a number. A crash between any two writes
+// Counting takes two plans: the first writes the pod's uid (or index) into the status; the second
+// removes the finalizer and then turns the uid into a number. A crash between any two writes
 // repeats a step and counts nothing twice.
 #pragma once
 

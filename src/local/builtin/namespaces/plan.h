@@ -1,5 +1,5 @@
-// The end of a Namespace: all that is in it goes first. And what every Namespace has: a default
-// ServiceAccount, and the certificate by which its pods know the API server.
+// Deletes a Namespace: everything in it goes first. And creates what every Namespace has: a default
+// ServiceAccount, and the certificate by which its pods recognise the API server.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// The metadata of all objects of all kinds that the server serves, whoever defined them: what
-// garbage collection and the deletion of namespaces and definitions look at.
+// The metadata of all objects of all kinds that the server serves, whoever defined them. Garbage
+// collection and the deletion of namespaces and definitions read it.
 //
-// Kinds come and go with definitions; look_again() says that some may have. The object must outlive
+// Kinds come and go with definitions; call look_again() when some may have. The object must outlive
 // run().
 #pragma once
 

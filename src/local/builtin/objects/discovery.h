@@ -1,4 +1,4 @@
-// Which kinds a server serves, from the aggregated form of its discovery.
+// Finds out which kinds a server serves, from the aggregated form of its discovery.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Says in a ResourceQuota's status how much of it is used. That it is kept is the API server's
-// business, at admission.
+// Writes into a ResourceQuota's status how much of it is used. The API server enforces it at
+// admission.
 #pragma once
 
 #include <vector>

@@ -1,8 +1,10 @@
-// The scheduler of the laptop cluster: which pod runs where, by what pods ask for and nodes have.
+// The scheduler of the laptop cluster: decides which pod runs where, by what pods ask for and nodes
+// have.
 //
 // One plan looks at the whole cluster and binds all pods that fit, the most important first, so
-// that two pods never count on the same free CPU. For one that fits nowhere, pods of lower priority
-// are deleted, as few and as unimportant as will do; what it waits for is kept free for it.
+// that two pods never count on the same free CPU. For a pod that fits nowhere, pods of lower
+// priority are deleted, as few and as unimportant as possible; the room that this makes is kept
+// free for it.
 #pragma once
 
 #include <map>

@@ -13,8 +13,8 @@ using runtime::Plan;
 
 namespace {
 
-// Bindings that were sent and not yet seen. The answer to a Binding carries no version to wait for,
-// so they count as done for a moment; one that failed is tried again after it.
+// Bindings that were sent but not yet seen. The answer to a Binding has no version to wait for, so
+// a Binding counts as done for a moment. If it failed, it is tried again after that.
 class Assumed {
  public:
   using Pods = std::vector<std::shared_ptr<const SchedulerPod>>;

@@ -22,7 +22,7 @@ ObjectRef ref(const ReplicaSet& set) {
   return {&kube::kinds::kReplicaSet, set.meta.key, set.meta.uid};
 }
 
-// "25%" of so many, or a plain number.
+// "25%" of this number, or a plain number.
 int64_t resolve(const Json& value, int64_t of, bool round_up) {
   if (value.is_number()) return int_or(&value);
   const std::string_view text = string_or(&value, "25%");

@@ -1,4 +1,4 @@
-// Keeps so many pods of a ReplicaSet, and rolls a Deployment from one ReplicaSet to the next.
+// Keeps the number of pods of a ReplicaSet, and rolls a Deployment from one ReplicaSet to the next.
 #pragma once
 
 #include <vector>

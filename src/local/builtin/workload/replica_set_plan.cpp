@@ -15,7 +15,7 @@ using runtime::Event;
 using runtime::ObjectRef;
 using runtime::Plan;
 
-// One plan asks for no more than this; the next one goes on.
+// One plan asks for no more than this; the next one continues.
 constexpr size_t kMostAtOnce = 500;
 
 ObjectRef ref(const ReplicaSet& set) {

@@ -129,8 +129,7 @@ bool set_up_anchor(const Config& c) {
     return false;
   }
   write_small("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
-  // Rules for a bridge's own frames would have the datagrams before we can: br_netfilter, where the
-  // kernel has it.
+  // Where the kernel has br_netfilter, its rules would see the bridge's datagrams before ours.
   write_small("/proc/sys/net/bridge/bridge-nf-call-iptables", "0");
   const ClusterRange inside[] = {{.address = c.gateway, .prefix = c.prefix},
                                  {.address = c.dns_address, .prefix = kServicePrefix}};

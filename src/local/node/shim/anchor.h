@@ -1,6 +1,6 @@
 // The anchor holds the cluster's own network (and user namespace, for an ordinary user): a bridge
-// that pods are linked to, and the sockets of its DNS. It outlives grapnel as the shims do, so pods
-// keep their network while grapnel restarts, and questions to DNS wait for it in their sockets.
+// to which pods are connected, and the sockets of its DNS. It outlives grapnel, as the shims do. So
+// pods keep their network while grapnel restarts, and DNS questions wait in the sockets.
 #pragma once
 
 #include "local/node/shim/config.h"

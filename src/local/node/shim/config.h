@@ -1,4 +1,4 @@
-// How to make a pod's namespaces, or the cluster's.
+// How to make the namespaces of a pod or of the cluster.
 #pragma once
 
 #include <cstdint>

@@ -197,7 +197,7 @@ bool Container::attach(const int* outputs, size_t count) {
 void Container::copy_output(int stream, const char* data, size_t size) {
   for (auto& slot : attached_) {
     if (slot[stream] < 0) continue;
-    // Who reads too slowly misses something: the container must not wait for them.
+    // A reader that is too slow misses something: the container must not wait for it.
     if (write(slot[stream], data, size) < 0 && errno != EAGAIN) {
       close_fd(slot[0]);
       close_fd(slot[1]);
@@ -211,7 +211,7 @@ void Container::detach(int stream) {
 
 void Container::read_logs() {
   for (int stream = 0; stream < 2; ++stream) {
-    // A container that prints without end must not keep us from everything else.
+    // A container that prints without end must not block everything else.
     for (int turn = 0; turn < 8 && read_output(stream); ++turn) {
     }
     log_.flush();
@@ -250,7 +250,7 @@ uint64_t Container::oom_kills() const {
   return line != nullptr ? strtoull(line + 9, nullptr, 10) : 0;
 }
 
-// Without a PID namespace of its own nothing ends what the process left behind but us.
+// Without a PID namespace of its own, only we can end what the process left behind.
 void Container::kill_session() const {
   kill(-pid_, SIGKILL);
   DIR* all = opendir("/proc");
@@ -302,7 +302,8 @@ void Container::describe(Message message, Buffer& into) const {
   writer.number(Field::kOutOfMemory, out_of_memory_ ? 1 : 0);
 }
 
-// On disk before anyone is told: whoever asks after a crash must find what others already know.
+// On disk before it is reported: a kubelet that asks after a crash must find what others already
+// know.
 void Container::record() const {
   Buffer bytes;
   describe(Message::kExited, bytes);

@@ -1,4 +1,4 @@
-// One container of the pod, from its start to the record of its end.
+// One container of the pod, from its start until its end is recorded.
 #pragma once
 
 #include <sys/types.h>
@@ -41,8 +41,8 @@ class Container {
   // Where its input is written to; -1: it has none.
   int input_fd() const { return terminal_ >= 0 ? terminal_ : stdin_; }
   void close_input();
-  // From now on these get, too, what it prints: as much as they take at once. Of a terminal there
-  // is only the first.
+  // From now on these also get what the container prints, as much as they accept at once. A
+  // terminal uses only the first.
   bool attach(const int* outputs, size_t count);
   // The fields of kContainer, kStarted, kStartFailed or kExited.
   void describe(Message message, Buffer& into) const;

@@ -94,7 +94,7 @@ void Execs::read_report(Exec* exec) {
 }
 
 bool Execs::reaped(pid_t pid, int status) {
-  // A command's reports come before its end, so read them first: they may be all that is known.
+  // A command reports before it ends, so read its reports first: they may be all that we learn.
   for (Exec* e = first_; e != nullptr;) {
     Exec* next = e->next;
     if (e->report >= 0) read_report(e);

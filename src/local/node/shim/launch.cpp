@@ -1,7 +1,7 @@
-// Three processes: grapnel starts the launcher, which joins the cluster's namespaces, makes those
-// of the pod by starting the shim in them, links the pod to the bridge, and ends. The shim is then
-// nobody's child that could be missed, and the first process of the pod's PID namespace: when it
-// dies, for whatever reason, the kernel ends everything in the pod.
+// Three processes: grapnel starts the launcher. The launcher joins the cluster's namespaces, makes
+// those of the pod by starting the shim in them, connects the pod to the bridge, and ends. The shim
+// is then a child of init, and the first process of the pod's PID namespace: when it dies, for
+// whatever reason, the kernel ends everything in the pod.
 #include "local/node/shim/launch.h"
 
 #include <errno.h>
@@ -102,7 +102,7 @@ bool map_user(const Config& c) {
   return write_small("/proc/self/gid_map", line);
 }
 
-// Nothing of who started us stays: no terminal, no open files, no directory kept busy.
+// Keep nothing of the process that started us: no terminal, no open files, no working directory.
 bool become_daemon(const Config& c, int keep) {
   setsid();
   if (c.directory != nullptr && chdir(c.directory) != 0) return failed("entering %s", c.directory);
@@ -206,7 +206,7 @@ using SetUp = bool (*)(const Config&);
   if (!set_up(c) || !write_pid_file()) give_up(launcher);
   const int listener = listen_here(kSocketName);
   if (listener < 0) give_up(launcher);
-  // Nobody waits for us any more: then nobody will ask for us either.
+  // If nobody waits for us any more, nobody will use us either.
   if (!write_all(launcher, "", 1)) _exit(1);
   close(launcher);
   serve(c, listener);

@@ -20,7 +20,7 @@ class LogFile {
   // No path: what is written is dropped.
   bool open(std::string_view path, uint64_t max_bytes, uint64_t max_files);
   void add_line(const char* stream, bool whole, const char* text, size_t size);
-  // What was added goes to the file; a full disk loses lines, and never holds up the container.
+  // Writes to the file what was added. A full disk loses lines, but never blocks the container.
   void flush();
 
  private:

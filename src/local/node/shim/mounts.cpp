@@ -151,7 +151,7 @@ bool bind(int root, const Mount& m) {
   return ok || failed("setting the flags of the mount at %s", m.target);
 }
 
-// Commas and colons part the options of an overlay.
+// Commas and colons separate the options of an overlay.
 void append_escaped(Buffer& options, const char* path) {
   for (; *path != '\0'; ++path) {
     if (strchr(",:\\", *path) != nullptr) options.append("\\", 1);
@@ -184,7 +184,7 @@ bool overlay_at(const char* place, const Mount& m) {
   return mount("overlay", place, "overlay", m.flags, options.data()) == 0;
 }
 
-// The disk may not do for the upper layer (it is itself an overlay, or on a network): then memory
+// The disk may not support an upper layer (it is itself an overlay, or a network disk): then memory
 // holds it. Where overlays are not allowed at all, the host's files are shown read-only.
 bool overlay(int root, const Mount& m) {
   const int fd = make_directories(root, m.target, 0755);
@@ -208,7 +208,7 @@ bool file_system(int root, const Mount& m) {
   const int fd = make_directories(root, m.target, m.mode);
   if (fd < 0) return failed("making the mount point %s", m.target);
   bool ok = mount(m.source, FdPath(fd).text, m.type, m.flags, m.options) == 0;
-  // In a container already, a fresh /proc may be forbidden: then that container's must do.
+  // Inside a container, mounting a new /proc may be forbidden: then use that container's.
   if (!ok && m.source[0] == '/') {
     ok = mount(m.source, FdPath(fd).text, nullptr, MS_BIND | MS_REC, nullptr) == 0;
   }
@@ -282,7 +282,7 @@ int make_directories(int root, const char* path, unsigned mode) {
         close(parent);
         return -1;
       }
-      // The mode is meant as it is said, whatever the umask.
+      // The mode must be exactly this, whatever the umask.
       fchmodat(parent, prefix + start, mode, 0);
       there = open_inside(root, prefix, O_PATH | O_DIRECTORY);
     }

@@ -1,5 +1,5 @@
-// Puts a container's root together, one mount after the other as grapnel planned them
-// (mount_plan.h), and makes it the root. Runs in the container's own mount namespace.
+// Puts a container's root together, one mount after the other as planned by grapnel (mount_plan.h),
+// and makes it the root. Runs in the container's own mount namespace.
 #pragma once
 
 #include <string_view>

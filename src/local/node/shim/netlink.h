@@ -1,5 +1,5 @@
-// As much of rtnetlink as a bridge with pods on it needs. A Netlink acts on the network namespace
-// it was opened in, wherever its process goes afterwards.
+// As much of rtnetlink as a bridge with pods needs. A Netlink acts on the network namespace in
+// which it was opened, wherever its process goes afterwards.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ class Netlink {
   bool open();
 
   int index_of(const char* link);  // 0: there is none
-  // Hardware addresses are made of the IPv4 addresses they will have. So a bridge does not take on
-  // that of a port, which would cut off all who know the one it had, and an address that is given
-  // again is found where it was.
+  // Hardware addresses are made from the IPv4 addresses. So the bridge does not take over the
+  // address of a port, which would cut off everybody who knows its old one, and an IP address that
+  // is used again keeps its hardware address.
   bool add_bridge(const char* name, const char* address);
   // A pair: `name` here, a port of the bridge and up; `peer` in the namespace of process `pid`.
   struct Peer {

@@ -137,7 +137,7 @@ bool build_root(std::string_view spec, const char* root) {
   return enter_root(root);
 }
 
-// The terminal is made inside, by the container's own /dev/pts, so that its name is right there.
+// The terminal is made inside, with the container's own /dev/pts, so that its name is valid there.
 bool take_terminal(int report) {
   const int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (master < 0) return failed("opening /dev/ptmx");
@@ -270,7 +270,7 @@ void forget_signals() {
     give_up(report);
   }
   forget_signals();
-  // All that the shim has open is close-on-exec; what it inherited itself it closed.
+  // Everything the shim has open is close-on-exec, and it has closed what it inherited.
   execute(p);
   give_up(report);
 }
@@ -299,8 +299,8 @@ void run_exec(std::string_view spec, Stdio stdio, int report, int pidfd, bool jo
       give_up(report);
     }
   }
-  // A PID namespace is joined by children; this one becomes the shim's own child in our place. It
-  // waits until the shim has been told of it: its end must not come first.
+  // Only children join a PID namespace. This one becomes the shim's own child in our place. It
+  // waits until the shim has been told of it, since its end must not come first.
   int told[2];
   if (pipe2(told, O_CLOEXEC) != 0) {
     failed("making a pipe");

@@ -1,6 +1,7 @@
-// The last steps before a program runs: becomes the process that a container or an exec asks for.
-// Everything here runs in a fresh child of the shim, which reports over a socket: its PID as the
-// host sees it, the master of its terminal, or why it failed; the end of the socket means it runs.
+// The last steps before a program runs: becoming the process that a container or an exec asks for.
+// Everything here runs in a new child of the shim. The child reports over a socket its PID as the
+// host sees it, the master of its terminal, or why it failed. When the socket closes, the program
+// runs.
 #pragma once
 
 #include <string_view>

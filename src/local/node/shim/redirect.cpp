@@ -27,13 +27,13 @@ struct Chain {
 constexpr Chain kConnections{.name = "connections", .type = "nat", .priority = -100};
 constexpr Chain kDatagrams{.name = "datagrams", .type = "filter", .priority = -150};
 
-// Messages that the kernel takes as one: all or none.
+// Messages that the kernel accepts together: all or none.
 class Batch {
  public:
   Batch() { control(NFNL_MSG_BATCH_BEGIN); }
 
   void message(int type) {
-    // Rules are asked in the order in which they are given.
+    // Rules apply in the order in which they are added.
     open(static_cast<uint16_t>(NFNL_SUBSYS_NFTABLES << 8 | type),
          NLM_F_CREATE | NLM_F_APPEND | NLM_F_ACK, NFPROTO_IPV4, 0);
   }

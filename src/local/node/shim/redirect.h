@@ -1,7 +1,7 @@
-// The way out of the cluster's network: TCP connections and UDP datagrams of pods to addresses that
-// are not the cluster's are handed to sockets of ours, which make them again outside. So pods reach
-// the world as whoever runs grapnel does, without a change to the host's network, with or without
-// root.
+// The way out of the cluster's network. TCP connections and UDP datagrams of pods to addresses
+// outside the cluster are redirected to sockets of ours, which make them again from outside. So
+// pods reach the world as the user who runs grapnel does, with no change to the host's network,
+// with or without root.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct ClusterRange {
 
 // In the network namespace of the caller. False: this kernel does not allow it.
 bool redirect_connections(const ClusterRange* inside, unsigned count, uint16_t port);
-// They keep their destination: the socket at `port` is transparent, and something must route what
-// goes beyond the cluster to this machine.
+// They keep their destination: the socket at `port` is transparent, and a route must lead packets
+// for outside the cluster to this machine.
 bool redirect_datagrams(const ClusterRange* inside, unsigned count, uint16_t port);
 
 }  // namespace grapnel::local::shim

@@ -1,4 +1,4 @@
-// rm -rf that stays on one file system and does not mind closed directories.
+// rm -rf that stays on one file system and also removes directories without permissions.
 #pragma once
 
 namespace grapnel::local::shim {

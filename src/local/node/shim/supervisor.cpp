@@ -329,7 +329,7 @@ void Supervisor::control(Message message, Reader reader) {
 
 void Supervisor::broadcast(const Buffer& message) {
   for (int& client : clients_) {
-    // One that does not read will connect again and ask for the state.
+    // A client that does not read will connect again and ask for the state.
     if (client >= 0 && !send_packet(client, message.view(), nullptr, 0)) drop(client);
   }
 }
@@ -375,7 +375,8 @@ void Supervisor::reap() {
   }
 }
 
-// Orphans come to us (launch.cpp), and so, as their parents die, do theirs: until there is none.
+// Orphans become our children (launch.cpp), and theirs, too, as their parents die. Go on until
+// there are none.
 void kill_children() {
   for (int turn = 0; turn < 1000; ++turn) {
     DIR* all = opendir("/proc");

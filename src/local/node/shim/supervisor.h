@@ -1,5 +1,5 @@
-// The shim of one pod: starts what it is told to, keeps its logs, records how it ended, and tells
-// whoever is connected. It needs nobody to be connected.
+// The shim of one pod: starts what it is told to, writes its logs, records how it ended, and tells
+// whoever is connected. It also works when nobody is connected.
 #pragma once
 
 namespace grapnel::local::shim {

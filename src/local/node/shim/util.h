@@ -1,4 +1,5 @@
-// The little that the shim needs beyond libc. It is linked without the C++ library, to stay small.
+// The few things that the shim needs beyond libc. To stay small, it is linked without the C++
+// library.
 #pragma once
 
 #include <sys/types.h>
