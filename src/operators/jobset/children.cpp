@@ -53,9 +53,16 @@ bool is_of_earlier_run(const api::JobSet& jobset, const api::JobSetPlace& place)
 
 }  // namespace
 
-const api::JobCondition* failure_of(const api::Job& job) {
+std::optional<JobFailure> failure_of(const api::Job& job) {
   const auto* target = job.true_condition("FailureTarget");
-  return target != nullptr ? target : job.true_condition("Failed");
+  const auto* failed = job.true_condition("Failed");
+  if (target == nullptr || (target->reason.empty() && failed == nullptr)) target = failed;
+  if (target == nullptr) return std::nullopt;
+  if (failed == nullptr) failed = target;
+  const bool says_why = !target->reason.empty();
+  return JobFailure{.reason = says_why ? target->reason.view() : failed->reason.view(),
+                    .message = target->message.empty() ? failed->message : target->message,
+                    .since = target->last_transition_time};
 }
 
 int32_t job_restarts(const api::JobSet& jobset, std::string_view replicated_job, int32_t index) {
@@ -78,7 +85,7 @@ Children sort_children(const api::JobSet& jobset, const std::vector<const api::J
     if (has_its_name(*by, *job)) --missing;
     if (is_of_earlier_run(jobset, *job->place)) {
       children.previous.push_back(job);
-    } else if (failure_of(*job) != nullptr) {
+    } else if (failure_of(*job)) {
       children.failed.push_back(job);
     } else if (job->true_condition("Complete") != nullptr) {
       children.successful.push_back(job);

@@ -1,6 +1,7 @@
 // The Jobs of a JobSet, sorted by what became of them.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
@@ -24,9 +25,16 @@ struct Children {
   std::unordered_set<std::string_view> names;
 };
 
-// Why the Job failed, or nullptr. A Job whose failure is certain (FailureTarget) counts: its pods
-// may take minutes more to end, and none of them can change the outcome.
-const api::JobCondition* failure_of(const api::Job& job);
+// Why the Job failed, and since when.
+struct JobFailure {
+  std::string_view reason;
+  std::string_view message;
+  Time since;
+};
+// Nothing: it has not failed. A Job whose failure is certain (FailureTarget) counts: its pods may
+// take minutes more to end, and none of them can change the outcome. Another controller than
+// Kubernetes' own may say why in Failed only: then that is waited for.
+std::optional<JobFailure> failure_of(const api::Job& job);
 
 // How often the Job was restarted alone, as the status counts it.
 int32_t job_restarts(const api::JobSet& jobset, std::string_view replicated_job, int32_t index);

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::string_view kForegroundDeletion = "foregroundDeletion";
 constexpr Duration kPatience = minutes(5);
+// A node is reported as lost some time after it was, and by no event of its pods.
+constexpr Duration kBetweenLooks = seconds(30);
 
 // Pods may take their grace period and must then be given time to be seen as gone.
 Duration patience(const api::JobSet& jobset) {
@@ -120,7 +122,11 @@ runtime::Plan release_stuck(const Observed& o, const std::vector<const api::Job*
   for (const api::Pod* pod : o.pods) {
     const auto* owner = pod->meta.controller();
     if (owner == nullptr || !held.contains(owner->uid.text())) continue;
-    if (!pod->meta.deleted || !is_lost(o, *pod)) continue;
+    if (!pod->meta.deleted || pod->node.empty()) continue;
+    if (now >= *pod->meta.deleted + patient && !is_lost(o, *pod)) {
+      plan.look_again_in(std::min(patient, kBetweenLooks));
+      continue;
+    }
     when_stuck(*pod->meta.deleted, patient, now, plan,
                runtime::Delete{.target = {&kube::kinds::kPod, pod->meta.key, pod->meta.uid},
                                .grace_seconds = 0});

@@ -28,7 +28,8 @@ runtime::Plan hold_names_of_running_pods(const Observed& observed, Time now, Chi
 // A pod on a lost node never ends, and holds a Job that is deleted in the foreground. Once a Job
 // has been so for long enough, it no longer waits for its pods: its name becomes free and the
 // restart goes on. Where BlockingRecreate promises that no pod of the earlier run is left, the pods
-// on lost nodes are deleted by force instead, and pods on nodes that answer are waited for.
+// on lost nodes are deleted by force instead. Pods on nodes that answer are waited for, and looked
+// at again now and then: their node may be seen to be lost later.
 runtime::Plan release_stuck(const Observed& observed, const std::vector<const api::Job*>& jobs,
                             Time now);
 

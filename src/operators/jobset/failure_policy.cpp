@@ -24,7 +24,7 @@ bool any_matches(const std::vector<std::string>& patterns, std::string_view mess
 }
 
 bool matches(const api::FailureRule& rule, const api::Job& job) {
-  const auto& failure = *failure_of(job);
+  const JobFailure failure = *failure_of(job);
   const auto& reasons = rule.on_job_failure_reasons;
   const auto& patterns = rule.on_job_failure_message_patterns;
   if (!reasons.empty() && !contains(reasons, failure.reason)) return false;
@@ -37,10 +37,7 @@ const api::Job* first_failed(const Children& children, const api::FailureRule* r
   const api::Job* first = nullptr;
   for (const api::Job* job : children.failed) {
     if (rule != nullptr && !matches(*rule, *job)) continue;
-    if (first == nullptr ||
-        failure_of(*job)->last_transition_time < failure_of(*first)->last_transition_time) {
-      first = job;
-    }
+    if (first == nullptr || failure_of(*job)->since < failure_of(*first)->since) first = job;
   }
   return first;
 }

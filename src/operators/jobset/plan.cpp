@@ -188,13 +188,17 @@ bool refuse_if_invalid(const Observed& o, StatusDraft& status) {
 Plan report_refusal(const Observed& o, StatusDraft& status) {
   Plan plan;
   const runtime::Refusal& refused = *o.refused;
-  const bool is_job = refused.what.starts_with("create Job ");
-  if (is_job && refused.error.is(Reason::kInvalid)) {
-    status.fail("InvalidSpec", fmt::format("{}: {}", refused.what, refused.error.message));
+  constexpr std::string_view kCreateJob = "create Job ";
+  if (refused.what.starts_with(kCreateJob)) {
+    const std::string_view job = std::string_view(refused.what).substr(refused.what.find('/') + 1);
+    plan.emit(ref_to(o.jobset), runtime::Event::Type::kWarning, "JobCreationFailed",
+              fmt::format("job \"{}\" creation failed with error: {}", job, refused.error.message));
+    if (refused.error.is(Reason::kInvalid)) {
+      status.fail("InvalidSpec", fmt::format("{}: {}", refused.what, refused.error.message));
+    }
     return plan;
   }
   std::string reason = "JobSetReconcileFailed";
-  if (is_job) reason = "JobCreationFailed";
   if (refused.what.starts_with("create Service ")) reason = "HeadlessServiceCreationFailed";
   if (refused.what.starts_with("create PersistentVolumeClaim ")) reason = "PVCCreationFailed";
   plan.emit(ref_to(o.jobset), runtime::Event::Type::kWarning, std::move(reason),

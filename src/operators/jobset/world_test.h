@@ -88,9 +88,9 @@ class job {
               std::string_view message = "") {
     return condition("Failed", reason, message, second);
   }
-  job& failing(std::string_view reason, int second) {
+  job& failing(std::string_view reason, int second, std::string_view message = "") {
     running();
-    return condition("FailureTarget", reason, "", second);
+    return condition("FailureTarget", reason, message, second);
   }
   job& suspended() {
     job_.suspended = true;
