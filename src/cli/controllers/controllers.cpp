@@ -79,7 +79,7 @@ std::vector<runtime::CacheGauge::Sample> terminal_states(const Informer<api::Job
   return ended;
 }
 
-void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets, Informer<api::Job>& jobs,
+void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets, Informer<jobset::ChildJob>& jobs,
                 const ControllerOptions& options) {
   auto& services = manager.add_informer<api::Service>(
       watch_of(kinds::kService, options),
@@ -154,8 +154,8 @@ Informer<api::Event>& add_refusals(Manager& manager, const ControllerOptions& op
   return refusals;
 }
 
-void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets, Informer<api::Job>& jobs,
-                    const ControllerOptions& options) {
+void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets,
+                    Informer<jobset::ChildJob>& jobs, const ControllerOptions& options) {
   auto& experiments = manager.add_informer<api::Experiment>(
       watch_of(kinds::kExperiment, options),
       [](JsonView object) { return api::decode_resource<api::Experiment>(object); });
@@ -227,8 +227,8 @@ void add_controllers(Manager& manager, const ControllerOptions& options) {
   auto& jobsets =
       manager.add_informer<api::JobSet>(watch_of(kinds::kJobSet, options),
                                         [](JsonView object) { return api::decode_jobset(object); });
-  auto& jobs = manager.add_informer<api::Job>(watch_of(kinds::kJob, options, kJobSetName),
-                                              jobset::decode_child_job);
+  auto& jobs = manager.add_informer<jobset::ChildJob>(watch_of(kinds::kJob, options, kJobSetName),
+                                                      jobset::decode_child_job);
   if (options.jobset) add_jobset(manager, jobsets, jobs, options);
   if (options.experiment) add_experiment(manager, jobsets, jobs, options);
 }
