@@ -1,31 +1,11 @@
 #include "api/job.h"
 
-#include <algorithm>
-#include <charconv>
+#include <tuple>
 
 #include "api/fields.h"
 
 namespace grapnel::api {
 namespace {
-
-std::optional<int32_t> number_of(std::string_view text) {
-  int32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
-}
-
-std::optional<JobSetPlace> decode_place(const std::optional<JsonView>& labels) {
-  const auto name = text_at(labels, "jobset.sigs.k8s.io/replicatedjob-name");
-  const auto index = number_of(text_at(labels, "jobset.sigs.k8s.io/job-index"));
-  const auto attempt = number_of(text_at(labels, "jobset.sigs.k8s.io/restart-attempt"));
-  if (name.empty() || !index || !attempt) return std::nullopt;
-  return JobSetPlace{
-      .replicated_job = Interned(name),
-      .index = *index,
-      .restart_attempt = *attempt,
-      .job_restart_attempt = number_of(text_at(labels, "jobset.sigs.k8s.io/job-restart-attempt"))};
-}
 
 JobCondition decode_condition(const std::optional<JsonView>& condition) {
   return {.type = interned_at(condition, "type"),
@@ -54,7 +34,7 @@ const JobCondition* Job::true_condition(std::string_view type) const {
 
 bool Job::operator==(const Job& other) const {
   const auto scalars = [](const Job& j) {
-    return std::tie(j.meta, j.place, j.suspended, j.parallelism, j.completions, j.active, j.ready,
+    return std::tie(j.meta, j.suspended, j.parallelism, j.completions, j.active, j.ready,
                     j.succeeded, j.failed, j.terminating, j.start_time, j.completion_time,
                     j.conditions);
   };
@@ -67,7 +47,6 @@ Result<Job> decode_job(JsonView object, const kube::MetaOptions& kept) {
   const auto spec = object.find("spec");
   const auto status = object.find("status");
   Job job{.meta = std::move(*meta),
-          .place = decode_place(view_at(object.find("metadata"), "labels")),
           .suspended = bool_at(spec, "suspend"),
           .parallelism = count_at(spec, "parallelism").value_or(1),
           .completions = count_at(spec, "completions"),

@@ -26,18 +26,8 @@ struct JobCondition {
   bool operator==(const JobCondition&) const = default;
 };
 
-// Which Job of a JobSet it is: its labels, read once.
-struct JobSetPlace {
-  Interned replicated_job;
-  int32_t index = 0;
-  int32_t restart_attempt = 0;
-  std::optional<int32_t> job_restart_attempt;  // only where Jobs restart alone
-  bool operator==(const JobSetPlace&) const = default;
-};
-
 struct Job {
   kube::Meta meta;
-  std::optional<JobSetPlace> place;  // unset: not a JobSet's, or its labels were tampered with
   bool suspended = false;
   int32_t parallelism = 1;
   std::optional<int32_t> completions;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/job_template.h"
+#include "api/keys.h"
 #include "api/schema.h"
 
 namespace grapnel::api {
@@ -284,11 +285,9 @@ ResourceInfo Resource<JobSet>::info() {
 
 // Cached text lives for ever: the annotation in which kubectl keeps the whole object must not.
 kube::MetaOptions Resource<JobSet>::kept_metadata() {
-  return {.annotations = {"alpha.jobset.sigs.k8s.io/exclusive-topology",
-                          "alpha.jobset.sigs.k8s.io/node-selector",
-                          "grapnel.dev/create-suspended-jobs", "grapnel.dev/gang-scheduler",
-                          "scheduling.volcano.sh/queue-name",
-                          "grapnel.dev/stuck-deletion-timeout"}};
+  using namespace keys::jobset;
+  return {.annotations = {kExclusiveTopology, kNodeSelectorStrategy, kCreateSuspendedJobs,
+                          kGangScheduler, kGangQueue, kStuckDeletionTimeout}};
 }
 
 bool JobSet::operator==(const JobSet& other) const {

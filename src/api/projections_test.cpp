@@ -14,9 +14,7 @@ Json json(std::string_view text) {
   return parse_json(text).value();
 }
 
-constexpr std::string_view kJob = R"({"metadata":{"name":"j","namespace":"n","labels":{
-    "jobset.sigs.k8s.io/replicatedjob-name":"w","jobset.sigs.k8s.io/job-index":"3",
-    "jobset.sigs.k8s.io/restart-attempt":"2","jobset.sigs.k8s.io/job-restart-attempt":"1"}},
+constexpr std::string_view kJob = R"({"metadata":{"name":"j","namespace":"n"},
   "spec":{"suspend":true,"parallelism":4,"completions":5,"template":{"spec":{
     "nodeSelector":{"n":"1"},"tolerations":[{"key":"t"}],"schedulingGates":[{"name":"g"}]}}},
   "status":{"active":1,"ready":2,"succeeded":3,"failed":4,"terminating":5,
@@ -28,7 +26,6 @@ constexpr std::string_view kJob = R"({"metadata":{"name":"j","namespace":"n","la
 TEST(Job, IsReadFromTheWhole) {
   const auto job = decode_job(json(kJob));
   ASSERT_TRUE(job);
-  EXPECT_EQ(job->place, (JobSetPlace{Interned("w"), 3, 2, 1}));
   EXPECT_TRUE(job->suspended);
   EXPECT_EQ(job->parallelism, 4);
   EXPECT_EQ(job->completions, 5);
@@ -54,20 +51,6 @@ TEST(Job, ARunningOneKeepsNothingOfItsTemplate) {
   const auto job = decode_job(object);
   ASSERT_TRUE(job);
   EXPECT_TRUE(job->scheduling.is_null());
-}
-
-TEST(Job, LabelsThatWereTamperedWithAreNoPlace) {
-  for (const auto* labels :
-       {R"({})", R"({"jobset.sigs.k8s.io/replicatedjob-name":"w"})",
-        R"({"jobset.sigs.k8s.io/replicatedjob-name":"w","jobset.sigs.k8s.io/job-index":"x",
-            "jobset.sigs.k8s.io/restart-attempt":"0"})",
-        R"({"jobset.sigs.k8s.io/replicatedjob-name":"w","jobset.sigs.k8s.io/job-index":"0",
-            "jobset.sigs.k8s.io/restart-attempt":"-1"})"}) {
-    const auto job =
-        decode_job(json(fmt::format(R"({{"metadata":{{"name":"j","labels":{}}}}})", labels)));
-    ASSERT_TRUE(job);
-    EXPECT_FALSE(job->place) << labels;
-  }
 }
 
 constexpr std::string_view kPod = R"({"metadata":{"name":"p","namespace":"n","labels":{

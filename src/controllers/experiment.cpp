@@ -49,7 +49,7 @@ void add(Wiring& wiring) {
       wiring.informer<api::Experiment>(kinds::kExperiment, leniently<api::Experiment>);
   auto& jobsets =
       wiring.informer<api::JobSet>(kinds::kJobSet, leniently<api::JobSet, api::decode_jobset>);
-  auto& jobs = wiring.informer<api::Job>(kinds::kJob, jobset::decode_child_job,
+  auto& jobs = wiring.informer<jobset::ChildJob>(kinds::kJob, jobset::decode_child_job,
                                          {.labels = std::string(kJobSetName)});
   auto& pods = wiring.informer<api::Pod>(kinds::kPod, decode_process,
                                          {.labels = std::string(kExperimentLabel)});

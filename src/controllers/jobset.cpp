@@ -53,7 +53,7 @@ void add(Wiring& wiring) {
   using jobset::Observed;
   auto& jobsets =
       wiring.informer<api::JobSet>(kinds::kJobSet, leniently<api::JobSet, api::decode_jobset>);
-  auto& jobs = wiring.informer<api::Job>(kinds::kJob, jobset::decode_child_job,
+  auto& jobs = wiring.informer<jobset::ChildJob>(kinds::kJob, jobset::decode_child_job,
                                          {.labels = std::string(kJobSetName)});
   auto& services = wiring.informer<api::Service>(kinds::kService, decode_service);
   auto& claims = wiring.informer<Claim>(kinds::kPersistentVolumeClaim, decode_claim,

@@ -84,7 +84,7 @@ Json random_spec(Random& random) {
 
 struct Caches {
   runtime::Cache<api::JobSet>& jobsets;
-  runtime::Cache<api::Job>& jobs;
+  runtime::Cache<jobset::ChildJob>& jobs;
   runtime::Cache<api::Service>& services;
   runtime::Cache<api::Pod>& pods;
   runtime::Cache<api::Node>& nodes;
@@ -125,8 +125,8 @@ class JobSetSubject final : public Subject {
     auto& jobsets = manager.add_informer<api::JobSet>(
         {.kind = kinds::kJobSet, .watcher = {.page = 2}},
         [](JsonView object) { return api::decode_jobset(object); });
-    auto& jobs = manager.add_informer<api::Job>({.kind = kinds::kJob, .watcher = {.page = 3}},
-                                                jobset::decode_child_job);
+    auto& jobs = manager.add_informer<jobset::ChildJob>(
+        {.kind = kinds::kJob, .watcher = {.page = 3}}, jobset::decode_child_job);
     auto& services = manager.add_informer<api::Service>(
         {.kind = kinds::kService}, [](JsonView object) { return api::decode_service(object); });
     auto& pods = manager.add_informer<api::Pod>({.kind = kinds::kPod, .watcher = {.page = 5}},

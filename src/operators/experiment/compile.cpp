@@ -1,5 +1,6 @@
 #include "operators/experiment/compile.h"
 
+#include "operators/common/object.h"
 #include "operators/experiment/components.h"
 #include "operators/experiment/pod_template.h"
 
@@ -90,15 +91,6 @@ JsonObject failure_policy(const api::ExperimentSpec& spec) {
                                          {"onJobFailureReasons", JsonArray{"DeadlineExceeded"}}}}}};
 }
 
-JsonObject owner_reference(const api::Experiment& experiment) {
-  return {{"apiVersion", kube::kinds::kExperiment.api_version()},
-          {"kind", kube::kinds::kExperiment.kind},
-          {"name", experiment.meta.name()},
-          {"uid", experiment.meta.uid.text()},
-          {"controller", true},
-          {"blockOwnerDeletion", true}};
-}
-
 // One for all pods, which the JobSet makes and mounts; it goes with the experiment.
 JsonArray claims_of(const api::SharedVolume& volume) {
   JsonObject claim{
@@ -135,7 +127,7 @@ Json job_set(const api::Experiment& experiment, const std::string& folder,
       {"metadata", JsonObject{{"name", experiment.meta.name()},
                               {"namespace", experiment.meta.ns()},
                               {"labels", std::move(labels)},
-                              {"ownerReferences", JsonArray{owner_reference(experiment)}}}},
+                              {"ownerReferences", operators::owned_by(experiment)}}},
       {"spec", std::move(body)},
   };
 }
@@ -159,7 +151,7 @@ Result<Compiled> compile(const api::Experiment& experiment, const CompileOptions
   if (experiment.spec.tensorboard && experiment.spec.tensorboard->enabled && !folder.empty()) {
     out.tensorboard = tensorboard_pod(experiment, folder);
     out.tensorboard->at("metadata").as_object()["ownerReferences"] =
-        JsonArray{owner_reference(experiment)};
+        operators::owned_by(experiment);
   }
   return out;
 }

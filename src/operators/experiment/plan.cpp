@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "operators/common/object.h"
+#include "operators/common/refusal.h"
+#include "operators/common/ttl.h"
 #include "operators/experiment/compile.h"
 #include "operators/experiment/components.h"
 #include "operators/experiment/pod_template.h"
@@ -12,13 +15,9 @@ namespace {
 
 using api::ExperimentStatus;
 using api::Phase;
+using operators::ref_to;
 using runtime::Event;
-using runtime::ObjectRef;
 using runtime::Plan;
-
-ObjectRef ref(const api::Experiment& experiment) {
-  return {&kube::kinds::kExperiment, experiment.meta.key, experiment.meta.uid};
-}
 
 bool has_ended(const ExperimentStatus& status) {
   return status.end_time.has_value();
@@ -34,21 +33,15 @@ void end(ExperimentStatus& status, Phase phase, std::string reason, std::string 
 // The TensorBoard is there as long as the experiment runs.
 void remove_tensorboard(const Observed& o, Plan& plan) {
   if (o.tensorboard == nullptr || o.tensorboard->meta.is_being_deleted()) return;
-  plan.add(runtime::Delete{{&kube::kinds::kPod, o.tensorboard->meta.key, o.tensorboard->meta.uid}});
+  plan.add(runtime::Delete{ref_to(*o.tensorboard)});
 }
 
 Plan after_end(const Observed& o, Time now) {
   const auto& experiment = o.experiment;
   Plan plan;
   remove_tensorboard(o, plan);
-  if (!experiment.spec.ttl_seconds_after_finished) return plan;
-  const Time due =
-      *experiment.status.end_time + seconds(*experiment.spec.ttl_seconds_after_finished);
-  if (due <= now) {
-    plan.add(runtime::Delete{ref(experiment)});
-  } else {
-    plan.look_again_in(due - now);
-  }
+  plan.add(operators::expire(ref_to(experiment), *experiment.status.end_time,
+                             experiment.spec.ttl_seconds_after_finished, now));
   return plan;
 }
 
@@ -60,7 +53,7 @@ bool is_ours(const api::JobSet& child, const api::Experiment& experiment) {
 // Suspending the JobSet ends its pods and keeps all that can be read about them.
 void cancel(const Observed& o, Plan& plan, ExperimentStatus& status, Time now) {
   if (o.child != nullptr && !o.child->is_suspended()) {
-    plan.add(runtime::Patch{.target = {&kube::kinds::kJobSet, o.child->meta.key, o.child->meta.uid},
+    plan.add(runtime::Patch{.target = ref_to(*o.child),
                             .body = JsonObject{{"spec", JsonObject{{"suspend", true}}}}});
   }
   const bool stopped = o.child == nullptr || std::ranges::all_of(o.pods, &api::Pod::is_finished);
@@ -94,8 +87,8 @@ void follow(const Observed& o, ExperimentStatus& status, Time now) {
 void wait_for_leave(const Observed& o, Plan& plan, ExperimentStatus& status) {
   status.phase = Phase::Pending;
   status.reason = "Refused";
-  status.message = fmt::format("{}: {}", o.refused->what, o.refused->error.message);
-  plan.emit(ref(o.experiment), Event::Type::kWarning, "FailedCreate", status.message);
+  status.message = operators::text_of(*o.refused);
+  operators::report_refusal(ref_to(o.experiment), *o.refused, "FailedCreate", plan);
 }
 
 std::string proxied(const api::Pod& pod, int port, std::string_view path) {
@@ -128,7 +121,7 @@ void create(const Compiled& compiled, const Observed& o, Plan& plan, ExperimentS
 void announce(const Observed& o, const ExperimentStatus& status, Plan& plan) {
   if (status.phase == o.experiment.status.phase || !status.phase) return;
   const auto type = status.phase == Phase::Failed ? Event::Type::kWarning : Event::Type::kNormal;
-  plan.emit(ref(o.experiment), type, std::string(api::name_of(*status.phase)), status.message);
+  plan.emit(ref_to(o.experiment), type, std::string(api::name_of(*status.phase)), status.message);
 }
 
 }  // namespace
@@ -173,7 +166,7 @@ Plan plan(const Observed& o, Time now) {
     }
   }
   if (o.refused == nullptr) announce(o, status, plan);
-  plan.set_status(ref(experiment), api::encode(experiment.status), api::encode(status));
+  plan.set_status(ref_to(experiment), api::encode(experiment.status), api::encode(status));
   return plan;
 }
 

@@ -28,7 +28,7 @@ AskedByName asked_by(const api::JobSet& jobset) {
 }
 
 // What asks for the Job that its labels name.
-const Asked* find_asked(const AskedByName& asked, const api::Job& job) {
+const Asked* find_asked(const AskedByName& asked, const ChildJob& job) {
   if (!job.place) return nullptr;
   const auto found = asked.find(job.place->replicated_job.view());
   const bool is_known = found != asked.end() && job.place->index < found->second.replicas;
@@ -36,7 +36,7 @@ const Asked* find_asked(const AskedByName& asked, const api::Job& job) {
 }
 
 // It is asked of thousands of Jobs with each plan.
-bool has_its_name(const Asked& asked, const api::Job& job) {
+bool has_its_name(const Asked& asked, const ChildJob& job) {
   std::string_view name = job.meta.name();
   if (!name.starts_with(asked.prefix)) return false;
   name.remove_prefix(asked.prefix.size());
@@ -45,7 +45,7 @@ bool has_its_name(const Asked& asked, const api::Job& job) {
   return name == std::string_view(digits.begin(), end);
 }
 
-bool is_of_earlier_run(const api::JobSet& jobset, const api::JobSetPlace& place) {
+bool is_of_earlier_run(const api::JobSet& jobset, const JobPlace& place) {
   if (place.restart_attempt < jobset.status.restarts.value_or(0)) return true;
   return place.job_restart_attempt &&
          *place.job_restart_attempt < job_restarts(jobset, place.replicated_job, place.index);
@@ -53,9 +53,16 @@ bool is_of_earlier_run(const api::JobSet& jobset, const api::JobSetPlace& place)
 
 }  // namespace
 
-const api::JobCondition* failure_of(const api::Job& job) {
+std::optional<JobFailure> failure_of(const ChildJob& job) {
   const auto* target = job.true_condition("FailureTarget");
-  return target != nullptr ? target : job.true_condition("Failed");
+  const auto* failed = job.true_condition("Failed");
+  if (target == nullptr || (target->reason.empty() && failed == nullptr)) target = failed;
+  if (target == nullptr) return std::nullopt;
+  if (failed == nullptr) failed = target;
+  const bool says_why = !target->reason.empty();
+  return JobFailure{.reason = says_why ? target->reason.view() : failed->reason.view(),
+                    .message = target->message.empty() ? failed->message : target->message,
+                    .since = target->last_transition_time};
 }
 
 int32_t job_restarts(const api::JobSet& jobset, std::string_view replicated_job, int32_t index) {
@@ -66,19 +73,19 @@ int32_t job_restarts(const api::JobSet& jobset, std::string_view replicated_job,
   return place < found->job_restarts.size() ? found->job_restarts[place] : 0;
 }
 
-Children sort_children(const api::JobSet& jobset, const std::vector<const api::Job*>& jobs) {
+Children sort_children(const api::JobSet& jobset, const std::vector<const ChildJob*>& jobs) {
   const AskedByName asked = asked_by(jobset);
   int64_t missing = 0;
   for (const auto& [name, each] : asked) missing += each.replicas;
   Children children;
-  for (const api::Job* job : jobs) {
+  for (const ChildJob* job : jobs) {
     // Labels that were tampered with say nothing; we only leave its name alone.
     const Asked* by = find_asked(asked, *job);
     if (by == nullptr) continue;
     if (has_its_name(*by, *job)) --missing;
     if (is_of_earlier_run(jobset, *job->place)) {
       children.previous.push_back(job);
-    } else if (failure_of(*job) != nullptr) {
+    } else if (failure_of(*job)) {
       children.failed.push_back(job);
     } else if (job->true_condition("Complete") != nullptr) {
       children.successful.push_back(job);
@@ -89,7 +96,7 @@ Children sort_children(const api::JobSet& jobset, const std::vector<const api::J
   children.all_exist = missing == 0;
   if (children.all_exist) return children;
   children.names.reserve(jobs.size());
-  for (const api::Job* job : jobs) children.names.insert(job->meta.name());
+  for (const ChildJob* job : jobs) children.names.insert(job->meta.name());
   return children;
 }
 

@@ -1,22 +1,23 @@
 // The Jobs of a JobSet, sorted by what became of them.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
 
-#include "api/job.h"
 #include "api/jobset.h"
+#include "operators/jobset/child_job.h"
 
 namespace grapnel::jobset {
 
 struct Children {
   // Of the current run.
-  std::vector<const api::Job*> active;
-  std::vector<const api::Job*> successful;
-  std::vector<const api::Job*> failed;
+  std::vector<const ChildJob*> active;
+  std::vector<const ChildJob*> successful;
+  std::vector<const ChildJob*> failed;
   // Of an earlier run: to be deleted.
-  std::vector<const api::Job*> previous;
+  std::vector<const ChildJob*> previous;
   // Whether there is one, of whatever run, for each that the spec asks for.
   bool all_exist = false;
   // Where some are missing: of all that exist, also of those that are no part of the JobSet by
@@ -24,13 +25,20 @@ struct Children {
   std::unordered_set<std::string_view> names;
 };
 
-// Why the Job failed, or nullptr. A Job whose failure is certain (FailureTarget) counts: its pods
-// may take minutes more to end, and none of them can change the outcome.
-const api::JobCondition* failure_of(const api::Job& job);
+// Why the Job failed, and since when.
+struct JobFailure {
+  std::string_view reason;
+  std::string_view message;
+  Time since;
+};
+// Nothing: it has not failed. A Job whose failure is certain (FailureTarget) counts: its pods may
+// take minutes more to end, and none of them can change the outcome. Another controller than
+// Kubernetes' own may say why in Failed only: then that is waited for.
+std::optional<JobFailure> failure_of(const ChildJob& job);
 
 // How often the Job was restarted alone, as the status counts it.
 int32_t job_restarts(const api::JobSet& jobset, std::string_view replicated_job, int32_t index);
 
-Children sort_children(const api::JobSet& jobset, const std::vector<const api::Job*>& jobs);
+Children sort_children(const api::JobSet& jobset, const std::vector<const ChildJob*>& jobs);
 
 }  // namespace grapnel::jobset

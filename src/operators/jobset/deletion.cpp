@@ -9,8 +9,12 @@
 namespace grapnel::jobset {
 namespace {
 
+using operators::ref_to;
+
 constexpr std::string_view kForegroundDeletion = "foregroundDeletion";
 constexpr Duration kPatience = minutes(5);
+// A node is reported as lost some time after it was, and by no event of its pods.
+constexpr Duration kBetweenLooks = seconds(30);
 
 // Pods may take their grace period and must then be given time to be seen as gone.
 Duration patience(const api::JobSet& jobset) {
@@ -25,7 +29,7 @@ Duration patience(const api::JobSet& jobset) {
   return kPatience + seconds(std::min<int64_t>(grace, 24 * 3600));
 }
 
-runtime::Patch without_waiting(const api::Job& job) {
+runtime::Patch without_waiting(const ChildJob& job) {
   JsonArray finalizers;
   for (const Interned& finalizer : job.meta.finalizers) {
     if (finalizer.view() != kForegroundDeletion) finalizers.emplace_back(finalizer.view());
@@ -36,7 +40,7 @@ runtime::Patch without_waiting(const api::Job& job) {
           .if_version = job.meta.resource_version};
 }
 
-bool is_held_by_pods(const api::Job& job) {
+bool is_held_by_pods(const ChildJob& job) {
   const auto& finalizers = job.meta.finalizers;
   return job.meta.deleted &&
          std::ranges::find(finalizers, kForegroundDeletion, &Interned::view) != finalizers.end();
@@ -61,19 +65,15 @@ void when_stuck(Time since, Duration patience, Time now, runtime::Plan& plan,
 
 }  // namespace
 
-runtime::ObjectRef ref_to(const api::Job& job) {
-  return {.kind = &kube::kinds::kJob, .key = job.meta.key, .uid = job.meta.uid};
-}
-
 bool blocks(const api::JobSet& jobset) {
   const auto& policy = jobset.spec.failure_policy;
   return policy && policy->restart_strategy == api::RestartStrategy::BlockingRecreate;
 }
 
-runtime::Plan delete_jobs(const api::JobSet& jobset, const std::vector<const api::Job*>& jobs) {
+runtime::Plan delete_jobs(const api::JobSet& jobset, const std::vector<const ChildJob*>& jobs) {
   using enum runtime::Delete::Propagation;
   runtime::Plan plan;
-  for (const api::Job* job : jobs) {
+  for (const ChildJob* job : jobs) {
     if (job->meta.is_being_deleted()) continue;
     plan.add(runtime::Delete{.target = ref_to(*job),
                              .propagation = blocks(jobset) ? kForeground : kBackground,
@@ -86,7 +86,7 @@ runtime::Plan hold_names_of_running_pods(const Observed& o, Time now, Children& 
   runtime::Plan plan;
   if (o.pods.empty()) return plan;
   std::unordered_set<std::string> present;
-  for (const api::Job* job : o.jobs) present.insert(job->meta.uid.text());
+  for (const ChildJob* job : o.jobs) present.insert(job->meta.uid.text());
   const Duration patient = patience(o.jobset);
   for (const api::Pod* pod : o.pods) {
     const auto* owner = pod->meta.controller();
@@ -104,26 +104,29 @@ runtime::Plan hold_names_of_running_pods(const Observed& o, Time now, Children& 
   return plan;
 }
 
-runtime::Plan release_stuck(const Observed& o, const std::vector<const api::Job*>& jobs, Time now) {
+runtime::Plan release_stuck(const Observed& o, const std::vector<const ChildJob*>& jobs, Time now) {
   runtime::Plan plan;
   if (jobs.empty()) return plan;
   const Duration patient = patience(o.jobset);
   if (!blocks(o.jobset)) {
-    for (const api::Job* job : jobs) {
+    for (const ChildJob* job : jobs) {
       if (!is_held_by_pods(*job)) continue;
       when_stuck(*job->meta.deleted, patient, now, plan, without_waiting(*job));
     }
     return plan;
   }
   std::set<std::string> held;
-  for (const api::Job* job : jobs) held.insert(job->meta.uid.text());
+  for (const ChildJob* job : jobs) held.insert(job->meta.uid.text());
   for (const api::Pod* pod : o.pods) {
     const auto* owner = pod->meta.controller();
     if (owner == nullptr || !held.contains(owner->uid.text())) continue;
-    if (!pod->meta.deleted || !is_lost(o, *pod)) continue;
+    if (!pod->meta.deleted || pod->node.empty()) continue;
+    if (now >= *pod->meta.deleted + patient && !is_lost(o, *pod)) {
+      plan.look_again_in(std::min(patient, kBetweenLooks));
+      continue;
+    }
     when_stuck(*pod->meta.deleted, patient, now, plan,
-               runtime::Delete{.target = {&kube::kinds::kPod, pod->meta.key, pod->meta.uid},
-                               .grace_seconds = 0});
+               runtime::Delete{.target = ref_to(*pod), .grace_seconds = 0});
   }
   return plan;
 }

@@ -23,8 +23,8 @@ bool any_matches(const std::vector<std::string>& patterns, std::string_view mess
   });
 }
 
-bool matches(const api::FailureRule& rule, const api::Job& job) {
-  const auto& failure = *failure_of(job);
+bool matches(const api::FailureRule& rule, const ChildJob& job) {
+  const JobFailure failure = *failure_of(job);
   const auto& reasons = rule.on_job_failure_reasons;
   const auto& patterns = rule.on_job_failure_message_patterns;
   if (!reasons.empty() && !contains(reasons, failure.reason)) return false;
@@ -33,19 +33,16 @@ bool matches(const api::FailureRule& rule, const api::Job& job) {
 }
 
 // The one that failed first among those the rule matches; all when there is no rule.
-const api::Job* first_failed(const Children& children, const api::FailureRule* rule) {
-  const api::Job* first = nullptr;
-  for (const api::Job* job : children.failed) {
+const ChildJob* first_failed(const Children& children, const api::FailureRule* rule) {
+  const ChildJob* first = nullptr;
+  for (const ChildJob* job : children.failed) {
     if (rule != nullptr && !matches(*rule, *job)) continue;
-    if (first == nullptr ||
-        failure_of(*job)->last_transition_time < failure_of(*first)->last_transition_time) {
-      first = job;
-    }
+    if (first == nullptr || failure_of(*job)->since < failure_of(*first)->since) first = job;
   }
   return first;
 }
 
-std::string with_job(std::string_view message, const api::Job& job) {
+std::string with_job(std::string_view message, const ChildJob& job) {
   return fmt::format("{} (first failed job: {})", message, job.meta.name());
 }
 
@@ -67,7 +64,7 @@ void raise_count(std::vector<int32_t>& counts, int32_t replicas, int32_t index) 
 struct Decision {
   FailureAction action = FailureAction::RestartJobSet;
   std::string condition_reason = "DefaultFailurePolicy";
-  const api::Job* job = nullptr;
+  const ChildJob* job = nullptr;
 };
 
 // Rules without a name are known by their place.
@@ -78,7 +75,7 @@ std::string rule_name(const api::FailureRule& rule, size_t index) {
 Decision decide(const api::FailurePolicy& policy, const Children& children) {
   for (size_t i = 0; i < policy.rules.size(); ++i) {
     const auto& rule = policy.rules[i];
-    if (const api::Job* job = first_failed(children, &rule)) {
+    if (const ChildJob* job = first_failed(children, &rule)) {
       return {rule.action, "FailurePolicy_" + rule_name(rule, i), job};
     }
   }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/quantity.h"
+#include "operators/common/object.h"
 #include "operators/jobset/names.h"
 
 namespace grapnel::jobset {
@@ -83,12 +84,13 @@ runtime::Apply pod_group(const api::JobSet& jobset) {
   const auto queue = jobset.meta.annotations.get(keys::kGangQueue);
   if (!queue.empty()) spec["queue"] = queue;
   return {.kind = &kPodGroup,
-          .object = JsonObject{{"apiVersion", kPodGroup.api_version()},
-                               {"kind", kPodGroup.kind},
-                               {"metadata", JsonObject{{"name", jobset.meta.name()},
-                                                       {"namespace", jobset.meta.ns()},
-                                                       {"ownerReferences", owner_of(jobset)}}},
-                               {"spec", std::move(spec)}},
+          .object =
+              JsonObject{{"apiVersion", kPodGroup.api_version()},
+                         {"kind", kPodGroup.kind},
+                         {"metadata", JsonObject{{"name", jobset.meta.name()},
+                                                 {"namespace", jobset.meta.ns()},
+                                                 {"ownerReferences", operators::owned_by(jobset)}}},
+                         {"spec", std::move(spec)}},
           .uid = {}};
 }
 

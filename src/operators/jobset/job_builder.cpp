@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "operators/common/object.h"
 #include "operators/jobset/children.h"
 #include "operators/jobset/gang.h"
 #include "operators/jobset/names.h"
@@ -120,7 +121,7 @@ JsonObject JobBuilder::metadata() const {
                       {"namespace", jobset_.meta.ns()},
                       {"labels", JsonObject()},
                       {"annotations", JsonObject()},
-                      {"ownerReferences", owner_of(jobset_)}};
+                      {"ownerReferences", operators::owned_by(jobset_)}};
   const Json& job = replicated_.job_template;
   merge_into(metadata["labels"].as_object(), at(job, "metadata", "labels"));
   merge_into(metadata["annotations"].as_object(), at(job, "metadata", "annotations"));

@@ -2,8 +2,8 @@
 // subdomain, volumes and owner. What all of its Jobs share is made once.
 #pragma once
 
-#include "api/job.h"
 #include "api/jobset.h"
+#include "operators/jobset/child_job.h"
 
 namespace grapnel::jobset {
 

@@ -29,17 +29,4 @@ std::string job_key(std::string_view ns, std::string_view job_name) {
   return sha1_hex(fmt::format("{}/{}", ns, job_name));
 }
 
-runtime::ObjectRef ref_to(const api::JobSet& jobset) {
-  return {.kind = &kube::kinds::kJobSet, .key = jobset.meta.key, .uid = jobset.meta.uid};
-}
-
-JsonArray owner_of(const api::JobSet& jobset) {
-  return {JsonObject{{"apiVersion", kube::kinds::kJobSet.api_version()},
-                     {"kind", kube::kinds::kJobSet.kind},
-                     {"name", jobset.meta.name()},
-                     {"uid", jobset.meta.uid.text()},
-                     {"controller", true},
-                     {"blockOwnerDeletion", true}}};
-}
-
 }  // namespace grapnel::jobset

@@ -1,5 +1,6 @@
 #include "operators/jobset/network.h"
 
+#include "operators/common/object.h"
 #include "operators/jobset/names.h"
 
 namespace grapnel::jobset {
@@ -7,7 +8,7 @@ namespace grapnel::jobset {
 runtime::Create headless_service(const api::JobSet& jobset) {
   JsonObject metadata{{"name", subdomain(jobset)},
                       {"namespace", jobset.meta.ns()},
-                      {"ownerReferences", owner_of(jobset)}};
+                      {"ownerReferences", operators::owned_by(jobset)}};
   JsonObject spec{{"clusterIP", "None"},
                   {"selector", JsonObject{{keys::kJobSetName, jobset.meta.name()}}},
                   {"publishNotReadyAddresses", jobset.spec.network.publish_not_ready_addresses}};

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <map>
 
+#include "operators/common/object.h"
 #include "operators/jobset/names.h"
 
 namespace grapnel::jobset {
 namespace {
+
+using operators::ref_to;
 
 // A node may be known to the scheduler before it is to us.
 constexpr Duration kNodeComesLater = seconds(5);
@@ -63,10 +66,6 @@ bool is_leader(const api::Pod& pod) {
 
 bool waits_for_leader(const api::Pod& pod) {
   return std::ranges::find(pod.gates, kFollowerGate, &Interned::view) != pod.gates.end();
-}
-
-runtime::ObjectRef ref_to(const api::Pod& pod) {
-  return {.kind = &kube::kinds::kPod, .key = pod.meta.key, .uid = pod.meta.uid};
 }
 
 // The pods of one Job.

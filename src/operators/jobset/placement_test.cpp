@@ -197,12 +197,12 @@ TEST(Placement, AnUnknownNodeDecidesNothing) {
 }
 
 // BlockingRecreate: pods on lost nodes are deleted by force, others are waited for.
-std::vector<std::string> block(const std::vector<pod>& pods) {
+std::vector<std::string> block(const std::vector<pod>& pods, std::string_view metadata = "") {
   World world{.jobset = make_jobset(
                   fmt::format(R"({{"replicatedJobs":[{}],"failurePolicy":{{"maxRestarts":2,
                   "restartStrategy":"BlockingRecreate"}}}})",
                               replicated("w", 1)),
-                  R"({"restarts":1,"restartsCountTowardsMax":1})")};
+                  R"({"restarts":1,"restartsCountTowardsMax":1})", metadata)};
   world.jobs = {job("w", 0).deleting_since(hours(1)).get()};
   world.jobs[0].meta.uid = kube::Uid("job-1");
   Observed observed = world.observed();
@@ -216,7 +216,25 @@ TEST(StuckPods, OnALostNodeAreDeletedByForce) {
   EXPECT_THAT(
       block({pod("p", 0).on("b1").deleting(hours(1)), pod("q", 1).on("a1").deleting(hours(1)),
              pod("r", 2).on("gone").deleting(hours(1))}),
-      ElementsAre("delete Pod p in the background", "delete Pod r in the background"));
+      ElementsAre("delete Pod p in the background", "delete Pod r in the background",
+                  "again in 30s"));
+}
+
+// Its node may be seen to be lost later, and no event of the pod says so.
+TEST(StuckPods, OnANodeThatAnswersAreLookedAtAgain) {
+  EXPECT_THAT(block({pod("q", 1).on("a1").deleting(hours(1))}), ElementsAre("again in 30s"));
+  EXPECT_THAT(block({pod("q", 1).on("a1").deleting(seconds(30))}), ElementsAre("again in 300s"));
+}
+
+TEST(StuckPods, AreLookedAtAsOftenAsTheirTimeoutSays) {
+  EXPECT_THAT(block({pod("q", 1).on("a1").deleting(hours(1))},
+                    R"(,"annotations":{"grapnel.dev/stuck-deletion-timeout":"5s"})"),
+              ElementsAre("again in 5s"));
+}
+
+TEST(StuckPods, NoneIsStuckThatIsNotDeletedOrNeverHadANode) {
+  EXPECT_THAT(block({pod("p", 0).on("b1")}), IsEmpty());
+  EXPECT_THAT(block({pod("p", 0).deleting(hours(1))}), IsEmpty());
 }
 
 TEST(StuckPods, AreGivenTime) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "operators/common/object.h"
+#include "operators/common/refusal.h"
 #include "operators/jobset/children.h"
 #include "operators/jobset/deletion.h"
 #include "operators/jobset/failure_policy.h"
@@ -23,6 +25,9 @@
 namespace grapnel::jobset {
 namespace {
 
+using operators::is_creation_of;
+using operators::ref_to;
+using operators::refused_name;
 using runtime::Plan;
 
 // More wait for the next plan, so that what happens meanwhile does not wait for thousands of Jobs.
@@ -64,7 +69,7 @@ void add_scaling(const Observed& o, const Children& children, Plan& plan) {
   for (const auto& replicated : o.jobset.spec.replicated_jobs) {
     by_name[replicated.name] = &replicated;
   }
-  for (const api::Job* job : children.active) {
+  for (const ChildJob* job : children.active) {
     const auto* replicated = by_name.at(job->place->replicated_job);
     if (auto patch = scale_job(*job, *replicated)) plan.add(std::move(*patch));
   }
@@ -121,7 +126,7 @@ void add_jobs(const Observed& o, const Children& children, StatusDraft& status, 
 }
 
 void suspend(const Children& children, StatusDraft& status, Plan& plan) {
-  for (const api::Job* job : children.active) {
+  for (const ChildJob* job : children.active) {
     if (!job->suspended) plan.add(suspend_job(*job));
   }
   status.suspend();
@@ -130,8 +135,8 @@ void suspend(const Children& children, StatusDraft& status, Plan& plan) {
 // The Jobs to resume: one ReplicatedJob after the other where they start in order.
 void resume(const Observed& o, const Children& children, StatusDraft& status, Plan& before,
             Plan& plan) {
-  std::unordered_map<std::string_view, std::vector<const api::Job*>> suspended;
-  for (const api::Job* job : children.active) {
+  std::unordered_map<std::string_view, std::vector<const ChildJob*>> suspended;
+  for (const ChildJob* job : children.active) {
     if (job->suspended) suspended[job->place->replicated_job].push_back(job);
   }
   for (const auto& replicated : o.jobset.spec.replicated_jobs) {
@@ -139,7 +144,7 @@ void resume(const Observed& o, const Children& children, StatusDraft& status, Pl
     if (starts_in_order(o.jobset) && has_started(replicated, status)) continue;
     if (const auto& jobs = suspended[replicated.name]; !jobs.empty()) {
       const JobBuilder builder(o.jobset, replicated);
-      for (const api::Job* job : jobs) {
+      for (const ChildJob* job : jobs) {
         if (job->start_time) before.add(forget_start(*job));
         plan.add(resume_job(*job, builder));
       }
@@ -183,22 +188,28 @@ bool refuse_if_invalid(const Observed& o, StatusDraft& status) {
   return true;
 }
 
+// The original's event of it.
+std::string_view event_reason(const runtime::Refusal& refused) {
+  if (is_creation_of(kube::kinds::kService, refused)) return "HeadlessServiceCreationFailed";
+  if (is_creation_of(kube::kinds::kPersistentVolumeClaim, refused)) return "PVCCreationFailed";
+  return "JobSetReconcileFailed";
+}
+
 // What the API server refuses as invalid stays so: its template is immutable. Anything else that it
 // refuses (a quota, a policy) may be lifted, and is only told.
 Plan report_refusal(const Observed& o, StatusDraft& status) {
   Plan plan;
   const runtime::Refusal& refused = *o.refused;
-  const bool is_job = refused.what.starts_with("create Job ");
-  if (is_job && refused.error.is(Reason::kInvalid)) {
-    status.fail("InvalidSpec", fmt::format("{}: {}", refused.what, refused.error.message));
+  if (!is_creation_of(kube::kinds::kJob, refused)) {
+    operators::report_refusal(ref_to(o.jobset), refused, std::string(event_reason(refused)), plan);
     return plan;
   }
-  std::string reason = "JobSetReconcileFailed";
-  if (is_job) reason = "JobCreationFailed";
-  if (refused.what.starts_with("create Service ")) reason = "HeadlessServiceCreationFailed";
-  if (refused.what.starts_with("create PersistentVolumeClaim ")) reason = "PVCCreationFailed";
-  plan.emit(ref_to(o.jobset), runtime::Event::Type::kWarning, std::move(reason),
-            fmt::format("{}: {}", refused.what, refused.error.message));
+  plan.emit(ref_to(o.jobset), runtime::Event::Type::kWarning, "JobCreationFailed",
+            fmt::format("job \"{}\" creation failed with error: {}", refused_name(refused),
+                        refused.error.message));
+  if (refused.error.is(Reason::kInvalid)) {
+    status.fail("InvalidSpec", operators::text_of(refused));
+  }
   return plan;
 }
 
@@ -249,10 +260,6 @@ bool needs_pods(const api::JobSet& jobset) {
     return at(replicated.job_template, "metadata", "annotations", keys::kExclusiveTopology) !=
            nullptr;
   });
-}
-
-Result<api::Job> decode_child_job(JsonView object) {
-  return api::decode_job(object, {.all_labels = false});
 }
 
 }  // namespace grapnel::jobset

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "api/job.h"
 #include "api/jobset.h"
 #include "api/service.h"
+#include "operators/jobset/child_job.h"
 #include "operators/jobset/placement.h"
 #include "runtime/plan.h"
 
@@ -15,7 +15,7 @@ namespace grapnel::jobset {
 struct Observed {
   const api::JobSet& jobset;
   // Those whose controller is this JobSet, by uid.
-  std::vector<const api::Job*> jobs;
+  std::vector<const ChildJob*> jobs;
   // The one of the subdomain's name, whoever made it; nullptr: there is none.
   const api::Service* service = nullptr;
   // Names of the PersistentVolumeClaims that carry the JobSet's name as a label.
@@ -31,8 +31,5 @@ struct Observed {
 bool needs_pods(const api::JobSet& jobset);
 
 runtime::Plan plan(const Observed& observed, Time now);
-
-// What a cache of Jobs must keep for this planner. The labels are read into Job::place.
-Result<api::Job> decode_child_job(JsonView object);
 
 }  // namespace grapnel::jobset

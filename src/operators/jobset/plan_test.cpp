@@ -350,7 +350,8 @@ TEST(JobSetPlan, ToldOfARefusalSaysSo) {
   const std::vector<RefusalRow> rows{
       {"create Job ml/train-w-0",
        Reason::kForbidden,
-       {"status restarts=0", "event Warning JobCreationFailed: create Job ml/train-w-0: why"}},
+       {"status restarts=0",
+        "event Warning JobCreationFailed: job \"train-w-0\" creation failed with error: why"}},
       {"create Service ml/train",
        Reason::kForbidden,
        {"status restarts=0",
@@ -362,6 +363,7 @@ TEST(JobSetPlan, ToldOfARefusalSaysSo) {
       {"create Job ml/train-w-0",
        Reason::kInvalid,
        {"condition Failed=True/InvalidSpec", "status restarts=0", "status terminalState=\"Failed\"",
+        "event Warning JobCreationFailed: job \"train-w-0\" creation failed with error: why",
         "event Warning InvalidSpec: create Job ml/train-w-0: why", "count jobset_failed_total"}},
   };
   for (const auto& row : rows) {

@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "operators/jobset/names.h"
+#include "operators/common/object.h"
 
 namespace grapnel::jobset {
 namespace {
 
-using api::ConditionStatus;
 using EventType = runtime::Event::Type;
 
-bool is_ready(const api::Job& job) {
+bool is_ready(const ChildJob& job) {
   const int32_t pods = std::min(job.parallelism, job.completions.value_or(job.parallelism));
   return job.succeeded + job.ready >= pods;
 }
@@ -28,12 +27,6 @@ Duration between_counts_of(const api::JobSet& jobset) {
   return milliseconds(200) * std::max<int64_t>(1, jobs_asked_of(jobset) / 1000);
 }
 
-std::string_view opposite_of(std::string_view type) {
-  if (type == conditions::kStartupInProgress) return conditions::kStartupCompleted;
-  if (type == conditions::kStartupCompleted) return conditions::kStartupInProgress;
-  return "";
-}
-
 }  // namespace
 
 bool is_finished(const api::JobSet& jobset) {
@@ -47,7 +40,10 @@ runtime::MetricLabels metric_labels(const api::JobSet& jobset) {
 }
 
 StatusDraft::StatusDraft(const api::JobSet& jobset, Time now)
-    : jobset_(jobset), now_(now), status_(jobset.status) {}
+    : jobset_(jobset),
+      status_(jobset.status),
+      conditions_(operators::ref_to(jobset), jobset.status.conditions, now,
+                  {{conditions::kStartupInProgress, conditions::kStartupCompleted}}) {}
 
 void StatusDraft::count(const Children& children) {
   std::vector<api::ReplicatedJobStatus> counted;
@@ -62,19 +58,19 @@ void StatusDraft::count(const Children& children) {
     status.job_restarts = std::move(before->job_restarts);
     status.job_restarts_count_towards_max = std::move(before->job_restarts_count_towards_max);
   }
-  const auto for_each = [&](const std::vector<const api::Job*>& jobs, auto&& add) {
-    for (const api::Job* job : jobs) {
+  const auto for_each = [&](const std::vector<const ChildJob*>& jobs, auto&& add) {
+    for (const ChildJob* job : jobs) {
       const auto found = place.find(job->place->replicated_job.view());
       if (found != place.end()) add(counted[found->second], *job);
     }
   };
-  for_each(children.active, [](auto& status, const api::Job& job) {
+  for_each(children.active, [](auto& status, const ChildJob& job) {
     if (is_ready(job)) ++status.ready;
     if (job.active > 0) ++status.active;
     if (job.suspended) ++status.suspended;
   });
-  for_each(children.successful, [](auto& status, const api::Job&) { ++status.succeeded; });
-  for_each(children.failed, [](auto& status, const api::Job&) { ++status.failed; });
+  for_each(children.successful, [](auto& status, const ChildJob&) { ++status.succeeded; });
+  for_each(children.failed, [](auto& status, const ChildJob&) { ++status.failed; });
   status_.replicated_jobs = std::move(counted);
 }
 
@@ -95,92 +91,68 @@ bool StatusDraft::all_jobs_ready() const {
 }
 
 void StatusDraft::complete() {
-  set({conditions::kCompleted, true, "AllJobsCompleted", "jobset completed successfully"});
+  conditions_.set_true(conditions::kCompleted, "AllJobsCompleted", "jobset completed successfully");
   restarting_over("JobSetCompleted", "jobset completed successfully");
   status_.terminal_state = conditions::kCompleted;
   add_to("jobset_completed_total");
 }
 
 void StatusDraft::fail(std::string reason, std::string message) {
-  set({conditions::kFailed, true, std::move(reason), std::move(message)}, EventType::kWarning);
+  conditions_.set_true(conditions::kFailed, std::move(reason), std::move(message),
+                       EventType::kWarning);
   restarting_over("JobSetFailed", "jobset failed");
   status_.terminal_state = conditions::kFailed;
   add_to("jobset_failed_total");
 }
 
 void StatusDraft::suspend() {
-  set({conditions::kSuspended, true, "SuspendedJobs", "jobset is suspended"});
+  conditions_.set_true(conditions::kSuspended, "SuspendedJobs", "jobset is suspended");
   restarting_over("JobSetSuspended", "jobset is suspended");
 }
 
 void StatusDraft::resume() {
-  set({conditions::kSuspended, false, "ResumeJobs", "jobset is resumed"});
+  conditions_.set_false(conditions::kSuspended, "ResumeJobs", "jobset is resumed");
 }
 
 void StatusDraft::startup_in_progress() {
-  set({conditions::kStartupInProgress, true, "InOrderStartupPolicyInProgress",
-       "in order startup policy is in progress"});
+  conditions_.set_true(conditions::kStartupInProgress, "InOrderStartupPolicyInProgress",
+                       "in order startup policy is in progress");
 }
 
 void StatusDraft::startup_completed() {
-  set({conditions::kStartupCompleted, true, "InOrderStartupPolicyCompleted",
-       "in order startup policy has completed"});
+  conditions_.set_true(conditions::kStartupCompleted, "InOrderStartupPolicyCompleted",
+                       "in order startup policy has completed");
 }
 
 void StatusDraft::restart(std::string reason, std::string message) {
-  set({conditions::kRestarting, true, std::move(reason), std::move(message)}, EventType::kWarning);
+  conditions_.set_true(conditions::kRestarting, std::move(reason), std::move(message),
+                       EventType::kWarning);
 }
 
 void StatusDraft::restarting_over(std::string reason, std::string message) {
-  set({conditions::kRestarting, false, std::move(reason), std::move(message)});
+  conditions_.set_false(conditions::kRestarting, std::move(reason), std::move(message));
 }
 
 void StatusDraft::warn(std::string reason, std::string message) {
-  emit(EventType::kWarning, std::move(reason), std::move(message));
+  conditions_.emit(EventType::kWarning, std::move(reason), std::move(message));
 }
 
 void StatusDraft::write_to(runtime::Plan& plan) && {
+  status_.conditions = conditions_.all();
   if (status_ == jobset_.status) return;
   // Always written, so that `kubectl get` shows it from the start.
   status_.restarts = status_.restarts.value_or(0);
-  plan.set_status(ref_to(jobset_), encode_status(jobset_.status), encode_status(status_));
+  plan.set_status(operators::ref_to(jobset_), encode_status(jobset_.status),
+                  encode_status(status_));
   // Counters of restarts are read, raised and written: never over a newer version.
   if (plan.status) plan.status->if_version = jobset_.meta.resource_version;
   plan.between_counts = between_counts_of(jobset_);
-  plan.add(std::move(notices_));
-}
-
-// A condition that never held is not reported as false.
-void StatusDraft::set(Change change, EventType event) {
-  if (change.holds) {
-    end_exclusive(opposite_of(change.type));
-  } else if (api::find_condition(status_.conditions, change.type) == nullptr) {
-    return;
-  }
-  const bool changed =
-      api::set_condition(status_.conditions,
-                         {.type = std::string(change.type),
-                          .status = change.holds ? ConditionStatus::True : ConditionStatus::False,
-                          .reason = change.reason,
-                          .message = change.message},
-                         now_);
-  if (changed) emit(event, std::move(change.reason), std::move(change.message));
-}
-
-void StatusDraft::end_exclusive(std::string_view type) {
-  const auto* condition = api::find_condition(status_.conditions, type);
-  if (condition == nullptr || condition->status != ConditionStatus::True) return;
-  api::Condition ended = *condition;
-  ended.status = ConditionStatus::False;
-  api::set_condition(status_.conditions, std::move(ended), now_);
-}
-
-void StatusDraft::emit(EventType type, std::string reason, std::string message) {
-  notices_.emit(ref_to(jobset_), type, std::move(reason), std::move(message));
+  std::move(conditions_).add_events_to(plan);
+  for (auto& count : counts_) plan.counts.push_back(std::move(count));
 }
 
 void StatusDraft::add_to(std::string_view metric) {
-  notices_.counts.push_back({.metric = std::string(metric), .labels = metric_labels(jobset_)});
+  counts_.push_back({.metric = std::string(metric), .labels = metric_labels(jobset_)});
 }
 
 }  // namespace grapnel::jobset

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "api/jobset.h"
+#include "operators/common/conditions.h"
 #include "operators/jobset/children.h"
 #include "runtime/plan.h"
 
@@ -35,8 +36,8 @@ class StatusDraft {
   const api::ReplicatedJobStatus& of(std::string_view replicated_job) const;
   api::ReplicatedJobStatus& of(std::string_view replicated_job);
   bool all_jobs_ready() const;
+  // Its conditions are changed by what follows alone.
   api::JobSetStatus& status() { return status_; }
-  const api::JobSetStatus& status() const { return status_; }
 
   void complete();
   void fail(std::string reason, std::string message);
@@ -53,21 +54,12 @@ class StatusDraft {
   void write_to(runtime::Plan& plan) &&;
 
  private:
-  struct Change {
-    std::string_view type;
-    bool holds = true;
-    std::string reason;
-    std::string message;
-  };
-  void set(Change change, runtime::Event::Type event = runtime::Event::Type::kNormal);
-  void end_exclusive(std::string_view type);
-  void emit(runtime::Event::Type type, std::string reason, std::string message);
   void add_to(std::string_view metric);
 
   const api::JobSet& jobset_;
-  Time now_;
-  api::JobSetStatus status_;
-  runtime::Plan notices_;  // events and counts
+  api::JobSetStatus status_;  // but for its conditions
+  operators::ConditionDraft conditions_;
+  std::vector<runtime::Count> counts_;
 };
 
 }  // namespace grapnel::jobset

@@ -25,7 +25,7 @@ int64_t jobs_to_succeed(const api::JobSet& jobset) {
 bool has_succeeded(const api::JobSet& jobset, const Children& children) {
   // Nothing to run is no success yet: a Job must have been there to succeed.
   if (children.successful.empty()) return false;
-  const auto succeeded = std::ranges::count_if(children.successful, [&](const api::Job* job) {
+  const auto succeeded = std::ranges::count_if(children.successful, [&](const ChildJob* job) {
     return counts(jobset.spec.success_policy, job->place->replicated_job);
   });
   return succeeded >= jobs_to_succeed(jobset);

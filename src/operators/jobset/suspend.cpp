@@ -1,13 +1,15 @@
 #include "operators/jobset/suspend.h"
 
 #include "document/patch.h"
-#include "operators/jobset/deletion.h"
+#include "operators/common/object.h"
 
 namespace grapnel::jobset {
 namespace {
 
-runtime::Patch patch(const api::Job& job, JsonObject body, std::string subresource = "") {
-  return {.target = ref_to(job), .body = std::move(body), .subresource = std::move(subresource)};
+runtime::Patch patch(const ChildJob& job, JsonObject body, std::string subresource = "") {
+  return {.target = operators::ref_to(job),
+          .body = std::move(body),
+          .subresource = std::move(subresource)};
 }
 
 void copy(JsonObject& target, std::string_view key, const Json* value) {
@@ -16,15 +18,15 @@ void copy(JsonObject& target, std::string_view key, const Json* value) {
 
 }  // namespace
 
-runtime::Patch suspend_job(const api::Job& job) {
+runtime::Patch suspend_job(const ChildJob& job) {
   return patch(job, {{"spec", JsonObject{{"suspend", true}}}});
 }
 
-runtime::Patch forget_start(const api::Job& job) {
+runtime::Patch forget_start(const ChildJob& job) {
   return patch(job, {{"status", JsonObject{{"startTime", nullptr}}}}, "status");
 }
 
-runtime::Patch resume_job(const api::Job& job, const JobBuilder& builder) {
+runtime::Patch resume_job(const ChildJob& job, const JobBuilder& builder) {
   JsonObject metadata;
   if (const Json* pod = builder.replicated().pod_template()) {
     copy(metadata, "labels", at(*pod, "metadata", "labels"));
@@ -40,7 +42,7 @@ runtime::Patch resume_job(const api::Job& job, const JobBuilder& builder) {
   return patch(job, {{"spec", std::move(spec)}});
 }
 
-std::optional<runtime::Patch> scale_job(const api::Job& job, const api::ReplicatedJob& replicated) {
+std::optional<runtime::Patch> scale_job(const ChildJob& job, const api::ReplicatedJob& replicated) {
   const auto parallelism = replicated.parallelism();
   const auto completions = replicated.completions();
   if (!parallelism || parallelism != completions || !replicated.is_indexed()) return std::nullopt;

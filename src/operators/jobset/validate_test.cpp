@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "operators/jobset/defaults.h"
+#include "operators/jobset/job_builder.h"
 #include "operators/jobset/world_test.h"
 
 namespace grapnel::jobset {
@@ -158,6 +159,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"a coordinator in no pod", with(R"(,"coordinator":{"replicatedJob":"w","podIndex":3})"),
          "spec.coordinator.podIndex",
          "coordinator pod index 3 is invalid for replicatedJob w job index 0"},
+        {"a coordinator without indices", with(R"(,"coordinator":{"replicatedJob":"w"})"), "", ""},
         {"a coordinator without completions",
          with(R"(,"coordinator":{"replicatedJob":"w"})", replicated("w", 1)),
          "spec.coordinator.replicatedJob", "must be indexed completion mode"},
@@ -293,6 +295,33 @@ TEST(Defaults, OfTheObjectAsSent) {
       "volumeClaimPolicies":[{"templates":[],"retentionPolicy":{"whenDeleted":"Delete"}}],
       "unknown":1}})")))
       << to_pretty_text(object);
+}
+
+// Where no webhook filled anything in, the planner finds the same faults.
+TEST(Defaults, ACoordinatorIsJudgedTheSameWithoutThem) {
+  for (const std::string_view coordinator :
+       {R"({"replicatedJob":"w"})", R"({"replicatedJob":"w","jobIndex":null,"podIndex":null})",
+        R"({"replicatedJob":"w","podIndex":1})", R"({"replicatedJob":"w","jobIndex":1})",
+        R"({"replicatedJob":"w","podIndex":5})", R"({"replicatedJob":"x"})"}) {
+    for (const std::string_view job :
+         {"", R"("completions":3,)", R"("completions":3,"completionMode":null,)",
+          R"("completions":3,"completionMode":"",)", R"("completions":null,)",
+          R"("completions":3,"completionMode":"NonIndexed",)", R"("parallelism":3,)"}) {
+      for (const std::string_view replicas : {"", R"("replicas":null,)", R"("replicas":2,)"}) {
+        const Json object = jobset_object(fmt::format(
+            R"({{"coordinator":{},"replicatedJobs":[{{"name":"w",{}"template":{{"spec":{{{}
+            "template":{{"spec":{{"containers":[{{"name":"c"}}]}}}}}}}}}}]}})",
+            coordinator, replicas, job));
+        const auto bare = api::decode_jobset(object);
+        const auto filled = api::decode_jobset(defaulted_object(object));
+        ASSERT_TRUE(bare && filled) << to_text(object);
+        EXPECT_EQ(all_of(validate(*bare)), all_of(validate(*filled))) << to_text(object);
+        EXPECT_EQ(JobBuilder(*bare, bare->spec.replicated_jobs[0]).build(0),
+                  JobBuilder(*filled, filled->spec.replicated_jobs[0]).build(0))
+            << to_text(object);
+      }
+    }
+  }
 }
 
 TEST(Defaults, WithstandAnyShape) {

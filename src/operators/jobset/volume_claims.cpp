@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operators/common/object.h"
 #include "operators/jobset/names.h"
 
 namespace grapnel::jobset {
@@ -36,7 +37,7 @@ Json claim_from(const api::JobSet& jobset, const api::VolumeClaimPolicy& policy,
     metadata["annotations"] = *given;
   }
   if (policy.retention_policy.when_deleted == api::VolumeRetention::Delete) {
-    metadata["ownerReferences"] = owner_of(jobset);
+    metadata["ownerReferences"] = operators::owned_by(jobset);
   }
   const Json* spec = at(claim_template, "spec");
   return JsonObject{{"apiVersion", kube::kinds::kPersistentVolumeClaim.api_version()},

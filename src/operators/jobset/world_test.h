@@ -54,7 +54,7 @@ class job {
     job_.meta.key = {Interned("ml"), job_name("train", replicated, index)};
     job_.meta.uid = kube::Uid(job_.meta.name() + "-uid");
     job_.meta.resource_version = 3;
-    job_.place = api::JobSetPlace{.replicated_job = Interned(replicated), .index = index};
+    job_.place = JobPlace{.replicated_job = Interned(replicated), .index = index};
     job_.completions = 1;
   }
   job& pods(int n) {
@@ -88,9 +88,9 @@ class job {
               std::string_view message = "") {
     return condition("Failed", reason, message, second);
   }
-  job& failing(std::string_view reason, int second) {
+  job& failing(std::string_view reason, int second, std::string_view message = "") {
     running();
-    return condition("FailureTarget", reason, "", second);
+    return condition("FailureTarget", reason, message, second);
   }
   job& suspended() {
     job_.suspended = true;
@@ -115,7 +115,7 @@ class job {
     job_.place.reset();
     return *this;
   }
-  const api::Job& get() const { return job_; }
+  const ChildJob& get() const { return job_; }
 
  private:
   job& condition(std::string_view type, std::string_view reason, std::string_view message,
@@ -127,7 +127,7 @@ class job {
                                .last_transition_time = kNow - minutes(1) + seconds(second)});
     return *this;
   }
-  api::Job job_;
+  ChildJob job_;
 };
 
 inline std::string condition_text(const Json& condition) {
@@ -186,7 +186,7 @@ inline std::vector<std::string> lines_of(const runtime::Plan& plan) {
 
 struct World {
   api::JobSet jobset;
-  std::deque<api::Job> jobs;
+  std::deque<ChildJob> jobs;
   bool has_service = true;
   api::Service service{};
 
