@@ -63,8 +63,11 @@ struct Kubelet::Impl final : kubelet::PodDirectory {
   bool is_running = false;
   bool is_stopping = false;
 
+  kubelet::ChangingGroups groups;
+  dns::Table table;
+  bool is_table_old = true;
+  bool are_routes_old = false;
   Signal renamed;
-  bool are_names_old = false;
 
   explicit Impl(KubeletOptions given)
       : options(std::move(given)),
@@ -86,6 +89,8 @@ struct Kubelet::Impl final : kubelet::PodDirectory {
   Task<> renew_lease();
   Task<> heartbeat();
   Task<> serve_names();
+  const dns::Table& names();
+  std::vector<kubelet::PlacedPod> placed_pods() const;
   void names_changed();
   Task<> keep_names();
   void follow();
@@ -157,10 +162,12 @@ void Kubelet::Impl::describe_node() {
                       .can_change_user = runner->isolation() == Isolation::kRoot,
                       .api_authority_pem = options.api_port == 0 ? "" : options.api_authority_pem},
              .state_directory = options.state_directory,
-             .services = [this](const Pod& pod) {
-               return services ? kubelet::service_variables(services->cache().all(), pod)
-                               : kubelet::Variables();
-             }};
+             .services =
+                 [this](const Pod& pod) {
+                   return services ? kubelet::service_variables(services->cache().all(), pod)
+                                   : kubelet::Variables();
+                 },
+             .has_moved = [this] { names_changed(); }};
   if (options.on_event) {
     context.emit = [tell = options.on_event](const Pod& pod, bool is_warning,
                                              std::string_view reason, std::string message) {
@@ -231,8 +238,11 @@ Task<> Kubelet::Impl::serve_names() {
     co_return;
   }
   const auto resolv = read_file("/etc/resolv.conf");
-  dns = std::make_unique<dns::Server>(dns::Server::Options{
-      .executor = options.executor, .upstreams = dns::parse_upstreams(resolv ? *resolv : "")});
+  dns = std::make_unique<dns::Server>(
+      dns::Server::Options{.executor = options.executor,
+                           .clock = options.clock,
+                           .names = [this]() -> const dns::Table& { return names(); },
+                           .upstreams = dns::parse_upstreams(resolv ? *resolv : "")});
   dns_sockets = std::move(*sockets);
   proxy = std::make_unique<kubelet::ServiceProxy>(options.executor, *options.clock, *runner);
   if (auto served = co_await outbound.serve(*network); !served) {
@@ -240,25 +250,45 @@ Task<> Kubelet::Impl::serve_names() {
   }
 }
 
+std::vector<kubelet::PlacedPod> Kubelet::Impl::placed_pods() const {
+  std::vector<kubelet::PlacedPod> out;
+  for (auto& pod : informer->cache().all()) {
+    const auto worker = workers.find(pod->uid());
+    std::string address = worker == workers.end() ? "" : worker->second.worker->address();
+    if (address.empty()) address = string_or(find(pod->status(), "podIP"));
+    out.push_back({.pod = std::move(pod), .address = std::move(address)});
+  }
+  return out;
+}
+
+// Made anew for whoever asks: a process may ask for a name the moment it has come to be.
+const dns::Table& Kubelet::Impl::names() {
+  if (is_table_old && informer && informer->synced()) {
+    is_table_old = false;
+    table = kubelet::names_of(services->cache().all(), placed_pods(), groups);
+  }
+  return table;
+}
+
 void Kubelet::Impl::names_changed() {
-  are_names_old = true;
+  is_table_old = true;
+  are_routes_old = true;
   renamed.notify_all();
 }
 
 Task<> Kubelet::Impl::keep_names() {
   for (;;) {
-    while (!are_names_old || !informer->synced()) co_await renamed.wait();
-    are_names_old = false;
-    const auto all_services = services->cache().all();
-    const auto all_pods = informer->cache().all();
-    if (dns) dns->set_table(kubelet::names_of(all_services, all_pods));
+    while (!are_routes_old || !informer->synced()) co_await renamed.wait();
+    are_routes_old = false;
+    if (dns) dns->names_changed();
     // Not before: of pods that went on without us, none must hear that a name does not exist.
     if (dns_sockets) {
       dns->serve(std::move(dns_sockets->first), std::move(dns_sockets->second));
       dns_sockets.reset();
     }
     if (proxy) {
-      co_await proxy->set(kubelet::routes_of(all_services, all_pods, options.api_port));
+      co_await proxy->set(
+          kubelet::routes_of(services->cache().all(), placed_pods(), options.api_port));
     }
     co_await options.clock->sleep(kNamesDelay);
   }
@@ -281,16 +311,19 @@ void Kubelet::Impl::follow() {
       *options.client, *options.clock, *options.random,
       runtime::InformerOptions{.kind = kube::kinds::kService},
       [](JsonView object) { return api::decode_service(object); });
-  services->cache().add_handler(
-      [this](const api::Service*, const api::Service*) { names_changed(); });
+  services->cache().add_handler([this](const api::Service* before, const api::Service* after) {
+    if (before == nullptr) groups.note(*after, options.clock->instant());
+    names_changed();
+  });
+  // Of all nodes and of none: names of pods that wait for a node are asked for, too.
   informer = std::make_unique<runtime::Informer<Pod>>(
       *options.client, *options.clock, *options.random,
-      runtime::InformerOptions{.kind = kube::kinds::kPod,
-                               .filter = {.field_selector = "spec.nodeName=" + options.node_name}},
-      kubelet::decode_pod);
+      runtime::InformerOptions{.kind = kube::kinds::kPod}, kubelet::decode_pod);
   informer->cache().add_handler([this](const Pod* before, const Pod* after) {
+    const bool is_lasting = before != nullptr && after != nullptr;
     on_pod(before, after);
-    names_changed();
+    if (!is_lasting) groups.note(after == nullptr ? *before : *after, options.clock->instant());
+    if (!is_lasting || kubelet::may_move(*before, *after)) names_changed();
   });
   // A pod's environment and names tell of services: so they are known before the first pod starts.
   services->on_synced([this] {
@@ -325,6 +358,7 @@ void Kubelet::Impl::on_pod(const Pod* before, const Pod* after) {
     if (auto* worker = worker_of(before->uid())) worker->object_is_gone();
     return;
   }
+  if (string_or(find(after->spec(), "nodeName")) != options.node_name) return;
   const std::string uid = after->uid();
   if (auto* worker = worker_of(uid)) {
     worker->update(*after);
@@ -405,6 +439,7 @@ Task<Result<>> Kubelet::run() {
     }
     impl.backend.set_runner(nullptr);
     co_await impl.end_background();
+    if (impl.dns) impl.dns->release();
     if (impl.proxy) co_await impl.proxy->stop();
     co_await impl.outbound.stop();
     co_await impl.end_workers();

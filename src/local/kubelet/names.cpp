@@ -11,6 +11,10 @@
 namespace grapnel::local::kubelet {
 namespace {
 
+// How long after a pod came or went another of its group may come. Longer than it takes to make a
+// Job's pods one after the other, short enough for whoever mistypes a name.
+constexpr Duration kGroupChanges = seconds(10);
+
 bool is_selected(const api::Service& service, const Pod& pod) {
   if (service.selector.empty() || service.meta.ns() != pod.meta.ns()) return false;
   const Json* labels = at(*pod.object, "metadata", "labels");
@@ -31,12 +35,44 @@ std::string dashed(std::string address) {
   return address;
 }
 
-// The name of a pod behind a headless service, before the service's own.
+std::string zone_of(std::string_view service, std::string_view ns) {
+  return fmt::format("{}.{}.svc.{}", service, ns, kClusterDomain);
+}
+
+std::string zone_of(const api::Service& service) {
+  return zone_of(service.meta.name(), service.meta.ns());
+}
+
+std::string_view subdomain_of(const Pod& pod) {
+  return string_or(find(pod.spec(), "subdomain"));
+}
+
+// The name that a pod asks for itself; "" for most.
+std::string asked_name(const Pod& pod) {
+  const auto hostname = string_or(find(pod.spec(), "hostname"));
+  const auto subdomain = subdomain_of(pod);
+  if (hostname.empty() || subdomain.empty()) return "";
+  return fmt::format("{}.{}", hostname, zone_of(subdomain, pod.meta.ns()));
+}
+
+// The name of a pod behind a headless service.
 std::string name_of(const Endpoint& endpoint, const api::Service& service) {
-  const auto hostname = string_or(find(endpoint.pod->spec(), "hostname"));
-  const auto subdomain = string_or(find(endpoint.pod->spec(), "subdomain"));
-  if (!hostname.empty() && subdomain == service.meta.name()) return std::string(hostname);
-  return dashed(endpoint.address);
+  if (subdomain_of(*endpoint.pod) == service.meta.name()) {
+    if (auto name = asked_name(*endpoint.pod); !name.empty()) return name;
+  }
+  return dashed(endpoint.address) + "." + zone_of(service);
+}
+
+// It has not run yet, and will.
+bool is_starting(const Pod& pod) {
+  const auto phase = pod.phase();
+  return (phase.empty() || phase == "Pending") && !pod.meta.is_being_deleted();
+}
+
+bool is_published(const api::Service& service, const PlacedPod& placed) {
+  if (placed.address.empty()) return false;
+  return service.publish_not_ready_addresses ||
+         (is_ready(*placed.pod) && !placed.pod->meta.is_being_deleted());
 }
 
 void add(dns::Table& table, const std::string& name, const std::string& address) {
@@ -77,17 +113,25 @@ std::string shouted(std::string_view name) {
 
 }  // namespace
 
+bool may_move(const Pod& before, const Pod& after) {
+  const auto address = [](const Pod& pod) { return string_or(find(pod.status(), "podIP")); };
+  const Json* labels[] = {at(*before.object, "metadata", "labels"),
+                          at(*after.object, "metadata", "labels")};
+  const Json none;
+  return !equal(labels[0] == nullptr ? none : *labels[0],
+                labels[1] == nullptr ? none : *labels[1]) ||
+         address(before) != address(after) || before.phase() != after.phase() ||
+         is_ready(before) != is_ready(after) ||
+         before.meta.is_being_deleted() != after.meta.is_being_deleted();
+}
+
 std::vector<Endpoint> endpoints_of(const api::Service& service,
-                                   const std::vector<std::shared_ptr<const Pod>>& pods) {
+                                   const std::vector<PlacedPod>& pods) {
   std::vector<Endpoint> out;
-  for (const auto& pod : pods) {
-    if (!is_selected(service, *pod) || pod->is_finished()) continue;
-    const auto address = string_or(find(pod->status(), "podIP"));
-    if (address.empty()) continue;
-    if (!service.publish_not_ready_addresses && (!is_ready(*pod) || pod->meta.is_being_deleted())) {
-      continue;
-    }
-    out.push_back({.pod = pod.get(), .address = std::string(address)});
+  for (const PlacedPod& placed : pods) {
+    if (placed.pod->is_finished() || !is_selected(service, *placed.pod)) continue;
+    if (!is_published(service, placed)) continue;
+    out.push_back({.pod = placed.pod.get(), .address = placed.address});
   }
   return out;
 }
@@ -110,8 +154,7 @@ uint16_t target_port(const api::ServicePort& port, const Pod& pod) {
 }
 
 std::vector<Route> routes_of(const std::vector<std::shared_ptr<const api::Service>>& services,
-                             const std::vector<std::shared_ptr<const Pod>>& pods,
-                             uint16_t api_port) {
+                             const std::vector<PlacedPod>& pods, uint16_t api_port) {
   std::vector<Route> out;
   for (const auto& service : services) {
     if (!has_own_address(*service)) continue;
@@ -163,24 +206,66 @@ std::vector<std::pair<std::string, std::string>> service_variables(
   return out;
 }
 
+void ChangingGroups::note(std::string zone, Instant now) {
+  std::erase_if(until_, [now](const auto& entry) { return entry.second <= now; });
+  until_[std::move(zone)] = now + kGroupChanges;
+}
+
+void ChangingGroups::note(const api::Service& service, Instant now) {
+  if (!has_own_address(service)) note(zone_of(service), now);
+}
+
+void ChangingGroups::note(const Pod& pod, Instant now) {
+  const auto subdomain = subdomain_of(pod);
+  if (!subdomain.empty()) note(zone_of(subdomain, pod.meta.ns()), now);
+}
+
+namespace {
+
+// Pods that it selects and does not lead to (yet).
+void add_missing(dns::Table& table, const api::Service& service,
+                 const std::vector<PlacedPod>& pods) {
+  for (const PlacedPod& placed : pods) {
+    const Pod& pod = *placed.pod;
+    if (pod.is_finished() || !is_selected(service, pod) || is_published(service, placed)) continue;
+    const bool is_named = subdomain_of(pod) == service.meta.name();
+    const std::string name = is_named ? asked_name(pod) : "";
+    if (is_starting(pod)) {
+      table.await(zone_of(service));
+      if (!name.empty()) table.await(name);
+    } else if (!name.empty() && !pod.meta.is_being_deleted()) {
+      table.deny(name);
+    }
+  }
+}
+
+}  // namespace
+
 dns::Table names_of(const std::vector<std::shared_ptr<const api::Service>>& services,
-                    const std::vector<std::shared_ptr<const Pod>>& pods) {
+                    const std::vector<PlacedPod>& pods, const ChangingGroups& groups) {
   dns::Table table;
+  auto changing = groups.all();
   for (const auto& service : services) {
-    const std::string zone =
-        fmt::format("{}.{}.svc.{}", service->meta.name(), service->meta.ns(), kClusterDomain);
+    const std::string zone = zone_of(*service);
     if (has_own_address(*service)) {
+      changing.erase(zone);
       add(table, zone, service->cluster_ip);
       add_ports(table, *service, zone, zone, nullptr);
       continue;
     }
     for (const Endpoint& endpoint : endpoints_of(*service, pods)) {
-      const std::string own = name_of(endpoint, *service) + "." + zone;
+      const std::string own = name_of(endpoint, *service);
       add(table, zone, endpoint.address);
       add(table, own, endpoint.address);
       add_ports(table, *service, zone, own, endpoint.pod);
     }
+    add_missing(table, *service, pods);
   }
+  for (const PlacedPod& placed : pods) {
+    if (!placed.pod->is_finished()) continue;
+    if (const auto name = asked_name(*placed.pod); !name.empty()) table.deny(name);
+  }
+  for (const auto& [zone, until] : changing) table.await_below(zone, until);
   return table;
 }
 

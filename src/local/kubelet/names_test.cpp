@@ -23,14 +23,19 @@ std::shared_ptr<const api::Service> service(std::string_view spec,
   return std::make_shared<const api::Service>(*decoded);
 }
 
-std::shared_ptr<const Pod> pod(std::string_view address, bool ready, std::string_view spec = "{}",
-                               std::string_view phase = "Running") {
-  return std::make_shared<const Pod>(
-      pod_of(spec,
-             fmt::format(
-                 R"({{"podIP":"{}","phase":"{}","conditions":[{{"type":"Ready","status":"{}"}}]}})",
-                 address, phase, ready ? "True" : "False"),
-             R"({"labels":{"app":"x"}})"));
+PlacedPod pod(std::string_view address, bool ready, std::string_view spec = "{}",
+              std::string_view phase = "Running",
+              std::string_view metadata = R"({"labels":{"app":"x"}})") {
+  const auto status =
+      fmt::format(R"({{"phase":"{}","conditions":[{{"type":"Ready","status":"{}"}}]}})", phase,
+                  ready ? "True" : "False");
+  return {.pod = std::make_shared<const Pod>(pod_of(spec, status, metadata)),
+          .address = std::string(address)};
+}
+
+using Services = std::vector<std::shared_ptr<const api::Service>>;
+dns::Table names_of(const Services& services, const std::vector<PlacedPod>& pods) {
+  return kubelet::names_of(services, pods, {});
 }
 
 std::vector<std::string> addresses(const dns::Table& table, const std::string& name) {
@@ -62,6 +67,149 @@ TEST(Names, OfPodsThatAreNotReadyAreGivenWhereAsked) {
                                   "publishNotReadyAddresses":true})")},
                               {pod("10.0.0.2", false, R"({"hostname":"b","subdomain":"group"})")});
   EXPECT_THAT(addresses(table, "b.group.ns.svc.cluster.local"), ElementsAre("10.0.0.2"));
+}
+
+constexpr auto kHeadless = R"({"clusterIP":"None","selector":{"app":"x"}})";
+constexpr auto kNotReadyToo =
+    R"({"clusterIP":"None","selector":{"app":"x"},"publishNotReadyAddresses":true})";
+constexpr auto kNamed = R"({"hostname":"a","subdomain":"group"})";
+constexpr auto kOther = R"({"hostname":"b","subdomain":"group"})";
+constexpr auto kDeleted = R"({"labels":{"app":"x"},"deletionTimestamp":"2026-01-01T00:00:00Z"})";
+constexpr Instant kNow{seconds(1000)};
+
+enum class When { kQuiet, kChanging };  // a pod of the group came or went 5 s ago
+enum class Waits { kNobody, kForName, kForGroup, kForBoth };
+
+struct Awaited {
+  const char* what;
+  const char* service;  // nullptr: there is none
+  When when;
+  std::vector<PlacedPod> pods;
+  Waits waits;  // who asks for "a.group", for "group" itself
+};
+
+struct AwaitedNames : testing::TestWithParam<Awaited> {};
+
+TEST_P(AwaitedNames, AreThoseThatSomebodyWillHave) {
+  const Awaited& c = GetParam();
+  ChangingGroups groups;
+  const Duration ago = c.when == When::kChanging ? seconds(5) : seconds(11);
+  groups.note(*pod("", false, kNamed).pod, kNow - ago);
+  const Services services = c.service == nullptr ? Services() : Services{service(c.service)};
+  const auto table = kubelet::names_of(services, c.pods, groups);
+  EXPECT_EQ(table.is_awaited("a.group.ns.svc.cluster.local", kNow),
+            c.waits == Waits::kForName || c.waits == Waits::kForBoth);
+  EXPECT_EQ(table.is_awaited("group.ns.svc.cluster.local", kNow),
+            c.waits == Waits::kForGroup || c.waits == Waits::kForBoth);
+  EXPECT_FALSE(table.is_awaited("a.group.other.svc.cluster.local", kNow));
+  EXPECT_FALSE(table.is_awaited("a.b.group.ns.svc.cluster.local", kNow));
+}
+
+using enum When;
+using enum Waits;
+INSTANTIATE_TEST_SUITE_P(
+    All, AwaitedNames,
+    testing::Values(
+        Awaited{"has no address yet",
+                kNotReadyToo,
+                kQuiet,
+                {pod("", false, kNamed, "Pending")},
+                kForBoth},
+        Awaited{"nobody has looked at it yet",
+                kNotReadyToo,
+                kQuiet,
+                {pod("", false, kNamed, "")},
+                kForBoth},
+        Awaited{"has its address",
+                kNotReadyToo,
+                kQuiet,
+                {pod("10.0.0.1", false, kNamed, "Pending")},
+                kNobody},
+        Awaited{"has its address and is not ready yet",
+                kHeadless,
+                kQuiet,
+                {pod("10.0.0.1", false, kNamed, "Pending")},
+                kForBoth},
+        Awaited{
+            "runs and is not ready", kHeadless, kQuiet, {pod("10.0.0.1", false, kNamed)}, kNobody},
+        Awaited{"runs and is not ready while others come",
+                kHeadless,
+                kChanging,
+                {pod("10.0.0.1", false, kNamed)},
+                kNobody},
+        Awaited{"is another", kNotReadyToo, kQuiet, {pod("", false, kOther, "Pending")}, kForGroup},
+        Awaited{"is of another group",
+                kNotReadyToo,
+                kQuiet,
+                {pod("", false, R"({"hostname":"a","subdomain":"g"})", "Pending")},
+                kForGroup},
+        Awaited{"is not selected",
+                kNotReadyToo,
+                kQuiet,
+                {pod("", false, kNamed, "Pending", "{}")},
+                kNobody},
+        Awaited{"has died before it had one",
+                kNotReadyToo,
+                kQuiet,
+                {pod("", false, kNamed, "Failed")},
+                kNobody},
+        Awaited{"has ended while others come",
+                kNotReadyToo,
+                kChanging,
+                {pod("10.0.0.1", false, kNamed, "Succeeded")},
+                kNobody},
+        Awaited{"its successor has no address yet",
+                kNotReadyToo,
+                kQuiet,
+                {pod("10.0.0.1", false, kNamed, "Failed"), pod("", false, kNamed, "Pending")},
+                kForBoth},
+        Awaited{"is being deleted",
+                kNotReadyToo,
+                kQuiet,
+                {pod("", false, kNamed, "Pending", kDeleted)},
+                kNobody},
+        Awaited{"is being deleted and may come again",
+                kNotReadyToo,
+                kChanging,
+                {pod("", false, kNamed, "Pending", kDeleted)},
+                kForName},
+        Awaited{"is not made yet", kNotReadyToo, kChanging, {}, kForName},
+        Awaited{"neither it nor its service is made yet", nullptr, kChanging, {}, kForName},
+        Awaited{"below a service with an address",
+                R"({"clusterIP":"10.96.0.7","selector":{"app":"x"}})",
+                kChanging,
+                {},
+                kNobody},
+        Awaited{"nobody", kNotReadyToo, kQuiet, {}, kNobody}),
+    [](const auto& info) {
+      std::string name = info.param.what;
+      std::ranges::replace(name, ' ', '_');
+      return name;
+    });
+
+TEST(ChangingGroups, AreThoseWhosePodsOrServiceCameOrWentAMomentAgo) {
+  ChangingGroups groups;
+  groups.note(*service(kHeadless, "a"), kNow);
+  groups.note(*service(R"({"clusterIP":"10.96.0.7"})", "with-address"), kNow);
+  groups.note(*pod("", false).pod, kNow);
+  EXPECT_THAT(groups.all(),
+              ElementsAre(testing::Pair("a.ns.svc.cluster.local", kNow + seconds(10))));
+  groups.note(*pod("", false, kNamed).pod, kNow + seconds(10));
+  EXPECT_THAT(groups.all(),
+              ElementsAre(testing::Pair("group.ns.svc.cluster.local", kNow + seconds(20))))
+      << "what is over is forgotten";
+}
+
+TEST(MayMove, ByWhatNamesAndRoutesAreMadeOf) {
+  const auto one = pod_of("{}", R"({"phase":"Pending"})");
+  EXPECT_FALSE(may_move(one, one));
+  EXPECT_FALSE(may_move(one, pod_of("{}", R"({"phase":"Pending","startTime":"x"})")));
+  for (const char* status :
+       {R"({"phase":"Running"})", R"({"phase":"Pending","podIP":"10.0.0.1"})",
+        R"({"phase":"Pending","conditions":[{"type":"Ready","status":"True"}]})"}) {
+    EXPECT_TRUE(may_move(one, pod_of("{}", status))) << status;
+  }
+  EXPECT_TRUE(may_move(one, pod_of("{}", R"({"phase":"Pending"})", kDeleted)));
 }
 
 TEST(Names, OfAServiceIsItsAddress) {

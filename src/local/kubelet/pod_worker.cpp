@@ -188,6 +188,8 @@ Task<> PodWorker::start_sandbox() {
   observed_.has_sandbox = true;
   observed_.is_lost = started->is_lost;
   observed_.address = started->address;
+  // Before the first process starts: it may ask for its own name.
+  if (context_.has_moved) context_.has_moved();
 }
 
 Task<> PodWorker::start_container(StartContainer start) {

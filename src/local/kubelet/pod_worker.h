@@ -29,6 +29,7 @@ struct WorkerContext {
   NodeFacts node;
   std::string state_directory;
   std::function<Variables(const Pod&)> services;  // the environment that tells of services
+  std::function<void()> has_moved;                // told that a pod has got its address
   // Told of what a person should know of a pod.
   std::function<void(const Pod&, bool is_warning, std::string_view reason, std::string message)>
       emit;

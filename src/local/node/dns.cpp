@@ -10,6 +10,7 @@
 #include <random>
 
 #include "base/log.h"
+#include "local/node/held_questions.h"
 
 namespace grapnel::local::dns {
 namespace asio = boost::asio;
@@ -21,6 +22,7 @@ namespace {
 constexpr auto kQuiet = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kMostForwards = 256;
 constexpr size_t kMostConnections = 64;
+constexpr size_t kLargestByTcp = 65535;
 
 class Count {
  public:
@@ -97,20 +99,23 @@ Task<> ask_by_udp(udp::endpoint to, std::string question, std::optional<std::str
 }  // namespace
 
 struct Server::Impl : std::enable_shared_from_this<Impl> {
-  explicit Impl(Options options_in) : options(std::move(options_in)) {}
+  explicit Impl(Options options_in)
+      : options(std::move(options_in)), held(options.executor, *options.clock, {}) {}
   Options options;
-  Table table;
+  HeldQuestions held;
   size_t turn = 0;
   size_t forwards = 0;
   size_t connections = 0;
 
-  // None: it must be asked elsewhere.
+  // None: it must be asked elsewhere, or wait.
   std::optional<std::string> answer_here(const Query& query, size_t largest);
   static std::string failure(const Query& query, Code code);
+  static Task<std::string> answer_later(std::shared_ptr<Impl> self, Query query, std::string packet,
+                                        uint32_t asker, bool by_tcp);
   static Task<std::string> forward(std::shared_ptr<Impl> self, Query query, std::string packet,
                                    bool by_tcp);
-  static Task<> forward_udp(std::shared_ptr<Impl> self, std::shared_ptr<udp::socket> socket,
-                            udp::endpoint from, Query query, std::string packet);
+  static Task<> later_by_udp(std::shared_ptr<Impl> self, std::shared_ptr<udp::socket> socket,
+                             udp::endpoint from, Query query, std::string packet);
   static Task<> serve_udp(std::shared_ptr<Impl> self, std::shared_ptr<udp::socket> socket);
   static Task<> serve_tcp(std::shared_ptr<Impl> self, std::shared_ptr<tcp::acceptor> acceptor);
   static Task<> serve_connection(std::shared_ptr<Impl> self, std::shared_ptr<tcp::socket> socket);
@@ -124,7 +129,11 @@ std::string Server::Impl::failure(const Query& query, Code code) {
 std::optional<std::string> Server::Impl::answer_here(const Query& query, size_t largest) {
   if (query.opcode != 0) return failure(query, Code::kNotImplemented);
   if (query.dns_class != 1) return failure(query, Code::kRefused);
-  if (is_ours(query.name)) return encode(query, answer(table, query, turn++), largest);
+  if (is_ours(query.name)) {
+    const Table& table = options.names();
+    if (table.is_awaited(query.name, options.clock->instant())) return std::nullopt;
+    return encode(query, answer(table, query, turn++), largest);
+  }
   if (options.upstreams.empty()) return failure(query, Code::kServerFailure);
   return std::nullopt;
 }
@@ -139,8 +148,8 @@ Task<std::string> Server::Impl::forward(std::shared_ptr<Impl> self, Query query,
     const auto address = asio::ip::make_address_v4(upstream.address, error);
     if (error) continue;
     std::optional<std::string> reply;
-    const Instant deadline = system_clock().instant() + self->options.patience;
-    co_await with_deadline(system_clock(), deadline,
+    Clock& clock = *self->options.clock;
+    co_await with_deadline(clock, clock.instant() + self->options.patience,
                            by_tcp
                                ? ask_by_tcp(tcp::endpoint(address, upstream.port), packet, &reply)
                                : ask_by_udp(udp::endpoint(address, upstream.port), packet, &reply));
@@ -149,9 +158,23 @@ Task<std::string> Server::Impl::forward(std::shared_ptr<Impl> self, Query query,
   co_return failure(query, Code::kServerFailure);
 }
 
-Task<> Server::Impl::forward_udp(std::shared_ptr<Impl> self, std::shared_ptr<udp::socket> socket,
-                                 udp::endpoint from, Query query, std::string packet) {
-  const std::string reply = co_await forward(self, std::move(query), std::move(packet), false);
+Task<std::string> Server::Impl::answer_later(std::shared_ptr<Impl> self, Query query,
+                                             std::string packet, uint32_t asker, bool by_tcp) {
+  if (!is_ours(query.name)) {
+    co_return co_await forward(self, std::move(query), std::move(packet), by_tcp);
+  }
+  auto reply = co_await self->held.wait(asker, [impl = self.get(), query, by_tcp] {
+    return impl->answer_here(query, by_tcp ? kLargestByTcp : query.largest);
+  });
+  // Who hears that a name does not exist believes it; who hears this asks again.
+  co_return reply ? std::move(*reply) : failure(query, Code::kServerFailure);
+}
+
+Task<> Server::Impl::later_by_udp(std::shared_ptr<Impl> self, std::shared_ptr<udp::socket> socket,
+                                  udp::endpoint from, Query query, std::string packet) {
+  const uint32_t asker = from.address().to_v4().to_uint();
+  const std::string reply =
+      co_await answer_later(self, std::move(query), std::move(packet), asker, false);
   auto [error, size] = co_await socket->async_send_to(asio::buffer(reply), from, kQuiet);
   pass_on_cancellation(error);
 }
@@ -172,18 +195,24 @@ Task<> Server::Impl::serve_udp(std::shared_ptr<Impl> self, std::shared_ptr<udp::
       continue;
     }
     spawn(self->options.executor,
-          forward_udp(self, socket, from, std::move(*query), std::string(bytes)))
+          later_by_udp(self, socket, from, std::move(*query), std::string(bytes)))
         .detach();
   }
 }
 
 Task<> Server::Impl::answer_connection(std::shared_ptr<Impl> self,
                                        std::shared_ptr<tcp::socket> socket) {
+  boost::system::error_code unknown;
+  const tcp::endpoint from = socket->remote_endpoint(unknown);
+  if (unknown) co_return;
+  const uint32_t asker = from.address().to_v4().to_uint();
   while (auto packet = co_await read_framed(*socket)) {
     auto query = parse_query(*packet);
     if (!query) co_return;
-    auto reply = self->answer_here(*query, 65535);
-    if (!reply) reply = co_await forward(self, std::move(*query), std::move(*packet), true);
+    auto reply = self->answer_here(*query, kLargestByTcp);
+    if (!reply) {
+      reply = co_await answer_later(self, std::move(*query), std::move(*packet), asker, true);
+    }
     const std::string framed = with_length(*reply);
     auto [error, size] = co_await asio::async_write(*socket, asio::buffer(framed), kQuiet);
     pass_on_cancellation(error);
@@ -194,8 +223,8 @@ Task<> Server::Impl::answer_connection(std::shared_ptr<Impl> self,
 Task<> Server::Impl::serve_connection(std::shared_ptr<Impl> self,
                                       std::shared_ptr<tcp::socket> socket) {
   const Count counted(self->connections);
-  const Instant deadline = system_clock().instant() + seconds(30);
-  co_await with_deadline(system_clock(), deadline, answer_connection(self, socket));
+  Clock& clock = *self->options.clock;
+  co_await with_deadline(clock, clock.instant() + seconds(30), answer_connection(self, socket));
 }
 
 Task<> Server::Impl::serve_tcp(std::shared_ptr<Impl> self,
@@ -205,7 +234,7 @@ Task<> Server::Impl::serve_tcp(std::shared_ptr<Impl> self,
     auto [error] = co_await acceptor->async_accept(*socket, kQuiet);
     pass_on_cancellation(error);
     if (error) {  // out of files: others will close some
-      co_await system_clock().sleep(milliseconds(100));
+      co_await self->options.clock->sleep(milliseconds(100));
       continue;
     }
     if (self->connections >= kMostConnections) continue;
@@ -214,7 +243,9 @@ Task<> Server::Impl::serve_tcp(std::shared_ptr<Impl> self,
 }
 
 Server::Server(Options options) : impl_(std::make_shared<Impl>(std::move(options))) {}
-Server::~Server() = default;
+Server::~Server() {
+  release();
+}
 
 void Server::serve(Fd udp_fd, Fd tcp_fd) {
   const Executor executor = impl_->options.executor;
@@ -224,8 +255,12 @@ void Server::serve(Fd udp_fd, Fd tcp_fd) {
   tcp_ = spawn(executor, Impl::serve_tcp(impl_, std::move(acceptor)));
 }
 
-void Server::set_table(Table table) {
-  impl_->table = std::move(table);
+void Server::names_changed() {
+  impl_->held.look_again();
+}
+
+void Server::release() {
+  impl_->held.release();
 }
 
 }  // namespace grapnel::local::dns

@@ -1,7 +1,8 @@
-// The cluster's DNS: answers for pods and services from a table it is told, and passes other names
-// on to the host's resolver.
+// The cluster's DNS: answers for pods and services from a table, and passes other names on to the
+// host's resolver. A question for a name that is about to get its address waits for it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -29,7 +30,16 @@ class Table {
   void add_service(std::string_view name, Service service);
   void add_alias(std::string_view name, std::string_view target);  // ExternalName
 
+  // It is somebody's name, who has no address yet.
+  void await(std::string_view name);
+  // Until then, names directly below this one may be given to somebody who is not there yet.
+  void await_below(std::string_view zone, Instant until);
+  // It is somebody's name who does not get an address any more, or not for now.
+  void deny(std::string_view name);
+
   bool knows(std::string_view name) const;  // also names that only have others below them
+  // Whether to wait with the answer: there is none, and one will come.
+  bool is_awaited(std::string_view name, Instant now) const;
 
  private:
   friend Response answer(const Table&, const Query&, size_t);
@@ -39,6 +49,9 @@ class Table {
   std::map<std::string, std::string, std::less<>> aliases_;
   std::map<uint32_t, std::string> names_;  // for questions by address
   std::set<std::string, std::less<>> known_;
+  std::set<std::string, std::less<>> awaited_;
+  std::set<std::string, std::less<>> denied_;
+  std::map<std::string, Instant, std::less<>> awaited_below_;
 };
 
 bool is_ours(std::string_view name);
@@ -56,15 +69,20 @@ class Server {
  public:
   struct Options {
     Executor executor;
-    std::vector<Upstream> upstreams;  // none: other names fail at once
-    Duration patience = seconds(3);   // with one of them
+    Clock* clock = &system_clock();
+    std::function<const Table&()> names;  // as they are now; asked at each question
+    std::vector<Upstream> upstreams;      // none: other names fail at once
+    Duration patience = seconds(3);       // with one of them
   };
   explicit Server(Options options);
   ~Server();
 
   // Sockets that are bound, the second one listening.
   void serve(Fd udp, Fd tcp);
-  void set_table(Table table);
+  // `names` would say something else now: questions that wait may have their answer.
+  void names_changed();
+  // Whoever waits for an answer is told to ask again.
+  void release();
 
  private:
   struct Impl;

@@ -88,6 +88,28 @@ void Table::add_alias(std::string_view name, std::string_view target) {
   note(name);
 }
 
+void Table::await(std::string_view name) {
+  awaited_.emplace(name);
+}
+
+void Table::await_below(std::string_view zone, Instant until) {
+  awaited_below_[std::string(zone)] = until;
+}
+
+void Table::deny(std::string_view name) {
+  denied_.emplace(name);
+}
+
+bool Table::is_awaited(std::string_view name, Instant now) const {
+  if (addresses_.contains(name)) return false;
+  if (awaited_.contains(name)) return true;
+  if (knows(name) || denied_.contains(name)) return false;
+  const size_t dot = name.find('.');
+  if (dot == std::string_view::npos || dot == 0) return false;
+  const auto group = awaited_below_.find(name.substr(dot + 1));
+  return group != awaited_below_.end() && now < group->second;
+}
+
 bool Table::knows(std::string_view name) const {
   return name == kZone || known_.contains(name);
 }

@@ -7,6 +7,7 @@
 
 #include "local/node/network.h"
 #include "local/node/node_fixture_test.h"
+#include "tests/simulation/virtual_clock.h"
 
 namespace grapnel::local::dns {
 namespace {
@@ -153,6 +154,7 @@ Fd asker(int type, uint16_t port) {
 
 struct DnsServerTest : testing::Test {
   boost::asio::io_context loop;
+  Table table = example();
   uint16_t port = 0;
   uint16_t tcp_port = 0;
 
@@ -166,11 +168,13 @@ struct DnsServerTest : testing::Test {
     }
     return {};
   }
-  std::unique_ptr<Server> start(std::vector<Upstream> upstreams) {
-    auto server = std::make_unique<Server>(Server::Options{.executor = loop.get_executor(),
-                                                           .upstreams = std::move(upstreams),
-                                                           .patience = milliseconds(200)});
-    server->set_table(example());
+  std::unique_ptr<Server> start(std::vector<Upstream> upstreams, Clock& clock = system_clock()) {
+    auto server = std::make_unique<Server>(
+        Server::Options{.executor = loop.get_executor(),
+                        .clock = &clock,
+                        .names = [this]() -> const Table& { return table; },
+                        .upstreams = std::move(upstreams),
+                        .patience = milliseconds(200)});
     Fd udp(bound(SOCK_DGRAM, &port));
     Fd tcp(bound(SOCK_STREAM, &tcp_port));
     server->serve(std::move(udp), std::move(tcp));
@@ -245,17 +249,98 @@ TEST_F(DnsServerTest, OtherNamesGoToTheHostsResolver) {
   EXPECT_EQ(response->answers[0].data, address_data(42));
 }
 
+TEST(DnsTable, WaitsForNamesThatSomebodyWillHave) {
+  const Instant now{seconds(100)};
+  Table table = example();
+  table.await("worker-1.exp.default.svc.cluster.local");
+  table.await("exp.default.svc.cluster.local");
+  table.deny("worker-2.exp.default.svc.cluster.local");
+  table.await_below("exp.default.svc.cluster.local", now);
+  EXPECT_TRUE(table.is_awaited("worker-1.exp.default.svc.cluster.local", now));
+  EXPECT_FALSE(table.is_awaited("exp.default.svc.cluster.local", now)) << "it has addresses";
+  EXPECT_FALSE(table.is_awaited("worker-3.exp.default.svc.cluster.local", now)) << "it is over";
+
+  const Instant before = now - milliseconds(1);
+  EXPECT_TRUE(table.is_awaited("worker-3.exp.default.svc.cluster.local", before));
+  for (const char* name :
+       {"worker-0.exp.default.svc.cluster.local", "worker-2.exp.default.svc.cluster.local",
+        "a.worker-3.exp.default.svc.cluster.local", "worker-3.other.default.svc.cluster.local",
+        "_tcp.exp.default.svc.cluster.local", "cluster.local", "exp", ""}) {
+    EXPECT_FALSE(table.is_awaited(name, before)) << name;
+  }
+}
+
+TEST_F(DnsServerTest, AQuestionWaitsForTheAddress) {
+  const std::string name = "late.exp.default.svc.cluster.local";
+  table.await(name);
+  const auto server = start({});
+  const Fd udp = asker(SOCK_DGRAM, port);
+  const Fd tcp = asker(SOCK_STREAM, tcp_port);
+  const std::string question = encode_query(7, name, Type::kA);
+  const std::string framed = std::string("\0", 1) + static_cast<char>(question.size()) + question;
+  ASSERT_GT(send(udp.get(), question.data(), question.size(), 0), 0);
+  ASSERT_GT(send(tcp.get(), framed.data(), framed.size(), 0), 0);
+  // Another's question is answered meanwhile: so the first has been read.
+  const std::string other = encode_query(8, "exp.default.svc.cluster.local", Type::kA);
+  ASSERT_GT(send(udp.get(), other.data(), other.size(), 0), 0);
+  EXPECT_EQ(parse_response(receive(udp.get()))->id, 8);
+
+  table.add_address(name, ip("10.244.0.9"));
+  server->names_changed();
+  auto response = parse_response(receive(udp.get()));
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->id, 7);
+  ASSERT_THAT(response->answers, SizeIs(1));
+  EXPECT_EQ(response->answers[0].data, address_data(ip("10.244.0.9")));
+  response = parse_response(receive(tcp.get()).substr(2));
+  ASSERT_TRUE(response);
+  EXPECT_THAT(response->answers, SizeIs(1));
+}
+
+TEST_F(DnsServerTest, WhoWaitedInVainIsToldToAskAgain) {
+  const std::string name = "late.exp.default.svc.cluster.local";
+  table.await(name);
+  simulation::VirtualClock clock;
+  const auto server = start({}, clock);
+  const Fd udp = asker(SOCK_DGRAM, port);
+  const auto ask = [&](uint16_t id) {
+    const std::string question = encode_query(id, name, Type::kA);
+    ASSERT_GT(send(udp.get(), question.data(), question.size(), 0), 0);
+    loop.restart();
+    loop.run_for(milliseconds(50));
+  };
+  const auto code_of = [&](uint16_t id) {
+    const auto response = parse_response(receive(udp.get()));
+    EXPECT_TRUE(response && response->id == id);
+    return response ? response->code : Code::kRefused;
+  };
+  ask(1);
+  EXPECT_FALSE(clock.wake_next(clock.instant() + milliseconds(3999)));
+  EXPECT_TRUE(clock.wake_next(clock.instant() + seconds(4)));
+  EXPECT_EQ(code_of(1), Code::kServerFailure);
+
+  ask(2);
+  server->release();
+  EXPECT_EQ(code_of(2), Code::kServerFailure);
+
+  ask(3);
+  table = example();  // the pod has died
+  server->names_changed();
+  EXPECT_EQ(code_of(3), Code::kNoSuchName);
+}
+
 // Asks as programs do: through the C library, /etc/resolv.conf and its search list.
 TEST_F(NodeTest, PodsFindEachOtherByName) {
   auto sockets = run(runner->network()->dns_sockets());
   ASSERT_TRUE(sockets) << sockets.error().message;
-  Server server({.executor = executor, .upstreams = {}});
+  Table table;
+  Server server({.executor = executor,
+                 .names = [&table]() -> const Table& { return table; },
+                 .upstreams = {}});
   server.serve(std::move(sockets->first), std::move(sockets->second));
   const std::string address =
       start_pod("w0", {.hostname = "worker-0-0", .subdomain = "exp-1"}).address;
-  Table table;
   table.add_address("worker-0-0.exp-1.default.svc.cluster.local", *parse_address(address));
-  server.set_table(table);
   const ContainerStatus end = run_script(
       "asker",
       "for n in worker-0-0.exp-1 worker-0-0.exp-1.default.svc worker-0-0.exp-1.default.svc."
