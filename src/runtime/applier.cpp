@@ -5,9 +5,14 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/probe.h"
 
 namespace grapnel::runtime {
 namespace {
+
+Probe kNotLeader("apply: no longer the leader");
+Probe kWaitedForServer("apply: waited as long as the server asked");
+Probe kSlowsDown("apply: fewer writes at once");
 
 constexpr size_t kMostAppliesRemembered = 50000;
 constexpr int kMostTries = 5;
@@ -40,6 +45,7 @@ std::optional<Duration> wait_of(const WriteResult& result) {
 }
 
 WriteResult not_leader() {
+  kNotLeader.hit();
   return {.error = Error{.reason = Reason::kCancelled, .message = "no longer the leader"}};
 }
 
@@ -100,6 +106,7 @@ Task<> Applier::carry_out_one(const Write& write, Outcome& outcome) {
   for (int tries = 1; tries < kMostTries; ++tries) {
     const auto wait = wait_of(result);
     if (!wait) break;
+    kWaitedForServer.hit();
     co_await options_.clock->sleep(*wait);
     result = co_await send(write, outcome);
   }
@@ -127,6 +134,7 @@ void Applier::slow_down() {
   granted_ = 0;
   // One for the place it has not got, one that it finds room when it comes again.
   for (int i = 0; i < 2 && given_up_ + kLeast < options_.in_flight; ++i) {
+    kSlowsDown.hit();
     ++given_up_;
     permits_.shrink();
   }

@@ -5,9 +5,23 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/probe.h"
 
 namespace grapnel::runtime {
 namespace {
+
+Probe kDefective("controller: a planner threw");
+Probe kRested("controller: a key rests");
+Probe kAsksAgain("controller: what an unclear write did is asked again");
+Probe kStillUnclear("controller: and is still not answered");
+Probe kUnclearFound("controller: an unclear write had arrived");
+Probe kUnclearGone("controller: an unclear write left nothing there");
+Probe kWaits("controller: waits until its own writes are seen");
+Probe kDoubtsConnection("controller: doubts a watch's connection");
+Probe kDoubtsContents("controller: doubts a cache's contents");
+Probe kRefused("controller: a plan was refused");
+Probe kConflicts("controller: a plan met a conflict");
+Probe kRetries("controller: a plan failed otherwise");
 
 constexpr Duration kAfterRefusal = seconds(1);  // doubled each time
 constexpr int kMostDoublings = 9;
@@ -68,6 +82,7 @@ Task<Controller::End> Controller::turn(const kube::Key& key) {
   if (must_wait(key)) co_return End::kWaiting;
   auto plan = ask_planner(key, nullptr);
   if (!plan) {
+    kDefective.hit();
     queue_.retry(lane_, key, kAfterRefusal);
     co_return End::kDefect;
   }
@@ -122,6 +137,7 @@ bool Controller::must_rest(const kube::Key& key) {
   if (found == resting_.end()) return false;
   const Duration left = found->second - clock_.instant();
   if (left > Duration::zero()) {
+    kRested.hit();
     queue_.add_after(lane_, key, left);
     return true;
   }
@@ -150,8 +166,13 @@ Task<Result<>> Controller::clear_up(const kube::Key& key) {
     std::ranges::copy_if(found->second.traces, std::back_inserter(unclear), &Trace::unclear);
   }
   for (const Trace& trace : unclear) {
+    kAsksAgain.hit();
     const auto seen = co_await applier_.look(trace);
-    if (!seen) co_return fail(seen.error());
+    if (!seen) {
+      kStillUnclear.hit();
+      co_return fail(seen.error());
+    }
+    (*seen ? kUnclearFound : kUnclearGone).hit();
     Unseen& unseen = unseen_[key];
     std::erase_if(unseen.traces, [&](const Trace& other) {
       return other.unclear && *other.kind == *trace.kind && other.key == trace.key;
@@ -170,9 +191,11 @@ bool Controller::must_wait(const kube::Key& key) {
     unseen_.erase(found);
     return false;
   }
+  kWaits.hit();
   const Duration waited = clock_.instant() - unseen.since;
   if (waited >= options_.patience) {
     const bool too_long = waited >= options_.longest_patience;
+    (too_long ? kDoubtsContents : kDoubtsConnection).hit();
     for (const Trace& trace : unseen.traces) {
       cache_of(*trace.kind)
           ->doubt(too_long ? CacheBase::Doubt::kContents : CacheBase::Doubt::kConnection);
@@ -260,6 +283,7 @@ void Controller::make(const kube::Key& key, std::vector<Call> calls) {
 Task<Controller::End> Controller::handle_failure(const kube::Key& key, const Outcome& outcome) {
   const Outcome::Failed& failed = decisive(outcome);
   if (is_refusal(failed.error)) {
+    kRefused.hit();
     co_await report_refusal(key, failed);
     const int doublings = std::min(queue_.failures(lane_, key), kMostDoublings);
     queue_.retry(lane_, key,
@@ -271,6 +295,7 @@ Task<Controller::End> Controller::handle_failure(const kube::Key& key, const Out
     queue_.retry(lane_, key, kAfterRefusal);
     co_return End::kDefect;
   }
+  (failed.error.is(Reason::kConflict) ? kConflicts : kRetries).hit();
   queue_.retry(lane_, key, longest_retry_after(outcome));
   co_return End::kError;
 }

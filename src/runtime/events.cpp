@@ -5,9 +5,14 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/probe.h"
 
 namespace grapnel::runtime {
 namespace {
+
+Probe kSeries("events: one is told again as a series");
+Probe kRefusedEvent("events: one was refused");
+Probe kGivenUp("events: one was given up");
 
 constexpr size_t kLongestNote = 1024;  // the API's own limit
 constexpr size_t kLongestName = 230;   // with our suffix below its 253
@@ -87,6 +92,7 @@ std::optional<EventToSend> EventSeries::record(const Event& event, Time now) {
 }
 
 EventToSend EventSeries::update(Series& series, Time now) const {
+  kSeries.hit();
   series.sent = series.count;
   series.last_sent = now;
   series.event.as_object()["series"] =
@@ -175,11 +181,13 @@ Task<> EventRecorder::send(EventToSend event) {
       continue;
     }
     if (!answer.error().is_transient()) {
+      kRefusedEvent.hit();
       log_warning("an event was refused", {{"name", event.name}, {"why", answer.error().message}});
       co_return;
     }
     co_await clock_.sleep(answer.error().retry_after.value_or(kBetweenTries));
   }
+  kGivenUp.hit();
   ++dropped_;
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/informer.h"
 
 #include "base/log.h"
+#include "base/probe.h"
 #include "base/unless.h"
 #include "document/line_splitter.h"
 #include "document/list_splitter.h"
@@ -8,6 +9,8 @@
 
 namespace grapnel::runtime {
 namespace {
+
+Probe kPassedOver("informer: an object cannot be read");
 
 constexpr size_t kMostNamesRemembered = 1000;
 constexpr Duration kYoungWatch = seconds(10);
@@ -120,6 +123,7 @@ void InformerBase::store(const WatcherInput& input, JsonView object) {
 }
 
 void InformerBase::pass_over(JsonView object, const Error& error) {
+  kPassedOver.hit();
   ++undecodable_;
   const auto key = identity_of(object).key;
   keep(key);

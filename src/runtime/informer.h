@@ -39,6 +39,7 @@ class InformerBase {
   Task<> run();  // until it is cancelled
 
   const kube::Kind& kind() const { return options_.kind; }
+  const kube::ListOptions& filter() const { return options_.filter; }
   bool synced() const { return state_.synced; }
   // Why it does not get on, while it does not.
   const std::optional<Error>& trouble() const { return state_.trouble; }

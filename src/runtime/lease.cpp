@@ -1,9 +1,15 @@
 #include "runtime/lease.h"
 
 #include "base/log.h"
+#include "base/probe.h"
 
 namespace grapnel::runtime {
 namespace {
+
+Probe kTooLate("lease: not renewed in time");
+Probe kTaken("lease: taken by another");
+Probe kLateAnswer("lease: written, but the answer came too late");
+Probe kLooksAgain("lease: a write failed, so it is read again");
 
 constexpr double kJitter = 1.2;
 constexpr Duration kReleaseTimeout = seconds(5);
@@ -13,27 +19,30 @@ class Stepper {
   Stepper(LeaseState& state, const LeaseMoment& moment) : s_(state), moment_(moment) {}
 
   LeaseAction operator()(const LeaseWake&) {
-    if (s_.leading && !s_.leads_at(moment_.now)) return lost();
+    if (is_too_late()) return lost();
     if (s_.leading && s_.current) return WriteLease{mine(*s_.record)};
     return ReadLease{};
   }
 
   LeaseAction operator()(const LeaseRead& read) {
-    if (s_.leading && !s_.leads_at(moment_.now)) return lost();
+    if (is_too_late()) return lost();
     if (!read.record) return s_.leading ? lost() : LeaseAction(WriteLease{mine({})});
     if (!s_.record || *s_.record != *read.record) {
       s_.record = read.record;
       s_.record_changed = moment_.now;
     }
     const bool others = !s_.record->holder.empty() && s_.record->holder != s_.options.identity;
-    if (s_.leading && others) return lost();
+    if (s_.leading && others) {
+      kTaken.hit();
+      return lost();
+    }
     const Duration length = seconds(s_.record->duration_seconds);
     if (others && moment_.now < s_.record_changed + length) return wait();
     return WriteLease{mine(*s_.record)};
   }
 
   LeaseAction operator()(const LeaseReadFailed&) {
-    if (s_.leading && !s_.leads_at(moment_.now)) return lost();
+    if (is_too_late()) return lost();
     return wait();
   }
 
@@ -44,6 +53,7 @@ class Stepper {
     s_.renewed = written.sent;
     // An answer that took this long proves nothing about now.
     if (moment_.now >= written.sent + s_.options.renew) {
+      kLateAnswer.hit();
       if (s_.leading) return lost();
       s_.current = false;
       return wait();
@@ -53,13 +63,22 @@ class Stepper {
   }
 
   LeaseAction operator()(const LeaseWriteFailed&) {
-    if (s_.leading && !s_.leads_at(moment_.now)) return lost();
+    if (is_too_late()) return lost();
     // What we thought is there may not be; look once, then wait.
-    if (std::exchange(s_.current, false)) return ReadLease{};
+    if (std::exchange(s_.current, false)) {
+      kLooksAgain.hit();
+      return ReadLease{};
+    }
     return wait();
   }
 
  private:
+  bool is_too_late() const {
+    if (!s_.leading || s_.leads_at(moment_.now)) return false;
+    kTooLate.hit();
+    return true;
+  }
+
   LeaseAction lost() {
     s_.leading = s_.current = false;
     return LostLease{};

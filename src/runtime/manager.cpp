@@ -7,9 +7,13 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/pass_turn.h"
+#include "base/probe.h"
 
 namespace grapnel::runtime {
 namespace {
+
+Probe kDoubtsAll("manager: a new leader doubts its caches");
+Probe kCutOff("manager: work is cut off as the lease is lost");
 
 constexpr Duration kLastEvents = seconds(2);
 // How long a cache may take to show that it is up to date before it is read again.
@@ -181,7 +185,9 @@ Task<> Manager::catch_up() {
   };
   if (co_await with_deadline(clock_, won + kCatchUp, wait_while(changed_, waiting))) co_return;
   for (const auto& informer : informers_) {
-    if (behind(*informer)) informer->base_cache().doubt(CacheBase::Doubt::kContents);
+    if (!behind(*informer)) continue;
+    kDoubtsAll.hit();
+    informer->base_cache().doubt(CacheBase::Doubt::kContents);
   }
   co_await wait_while(changed_, waiting);
 }
@@ -233,6 +239,7 @@ Task<> Manager::work(Queue::Item item) {
 Task<> Manager::let_work_end(Duration grace) {
   const Instant deadline = clock_.instant() + grace;
   co_await with_deadline(clock_, deadline, wait_while(ready_, [this] { return workers_ > 0; }));
+  if (workers_ > 0) kCutOff.hit();
   for (auto& [number, turn] : turns_) turn.cancel();
   for (auto& [number, turn] : turns_) co_await turn.join();
   turns_.clear();

@@ -39,6 +39,7 @@ struct ManagerOptions {
   Duration sync_timeout = minutes(2);
   Duration grace = seconds(30);  // for work under way when we stop
   size_t at_once = 64;           // keys worked on, over all controllers
+  int64_t list_page = 0;         // objects in a page of a list; 0: as each informer says
   QueueOptions queue = {};
   ExternalOptions external = {};
   ApplierOptions applier = {};                        // without on_event: they go to `events`
@@ -67,6 +68,7 @@ class Manager {
 
   template <class T>
   Informer<T>& add_informer(InformerOptions options, typename Informer<T>::Decode decode) {
+    if (options_.list_page != 0) options.watcher.page = options_.list_page;
     auto informer = std::make_unique<Informer<T>>(client_, clock_, random_, std::move(options),
                                                   std::move(decode));
     auto& added = *informer;

@@ -2,8 +2,21 @@
 
 #include <algorithm>
 
+#include "base/probe.h"
+
 namespace grapnel::runtime {
 namespace {
+
+Probe kTokenExpired("watch: a page's token or a list's version has expired");
+Probe kExpiredTwice("watch: a list has expired again");
+Probe kVersionExpired("watch: the version has expired");
+Probe kTooLarge("watch: the server is behind our version");
+Probe kNoWatchList("watch: the server sends no initial events");
+Probe kBroke("watch: a stream that served well broke");
+Probe kSilent("watch: silence");
+Probe kOutOfPatience("watch: it fails for so long that we list");
+Probe kReopensInDoubt("watch: opened again in doubt");
+Probe kRelistsInDoubt("watch: all is read again in doubt");
 
 // client-go's figures, which API servers are sized for.
 constexpr Duration kFirstBackOff = milliseconds(800);
@@ -69,11 +82,15 @@ class Stepper {
     if (is_expired(failed.error)) {
       // Of a page: its token is too old. Of a list: its version is.
       const bool first_time = !s_.version_lost || !s_.pages_lost;
+      (first_time ? kTokenExpired : kExpiredTwice).hit();
       s_.version_lost = s_.pages_lost = true;
       s_.trouble = failed.error;
       return first_time ? list() : back_off(failed.error);
     }
-    if (is_too_large_version(failed.error)) s_.version_lost = true;
+    if (is_too_large_version(failed.error)) {
+      kTooLarge.hit();
+      s_.version_lost = true;
+    }
     return back_off(failed.error);
   }
 
@@ -120,6 +137,7 @@ class Stepper {
     // A connection that served well and broke is opened again at once, but only once in a while.
     const bool served = s_.heard || moment_.now - s_.opened >= kShortestGoodWatch;
     if (served && !s_.replacing && !failed_lately()) {
+      kBroke.hit();
       note_failure();
       return reopen();
     }
@@ -135,12 +153,17 @@ class Stepper {
   }
 
   WatcherStep operator()(const Silence&) {
+    kSilent.hit();
     if (s_.replacing) return without_watch_list();
     return reopen();
   }
 
   WatcherStep operator()(const Doubted& doubted) {
-    if (!doubted.contents && !s_.replacing) return reopen();
+    if (!doubted.contents && !s_.replacing) {
+      kReopensInDoubt.hit();
+      return reopen();
+    }
+    kRelistsInDoubt.hit();
     s_.version_lost = true;
     return begin();
   }
@@ -186,12 +209,14 @@ class Stepper {
   }
 
   WatcherStep without_watch_list() {
+    kNoWatchList.hit();
     s_.use_watch_list = false;
     return list();
   }
 
   WatcherStep watch_failed(const Error& error) {
     if (is_expired(error) && !s_.replacing) {
+      kVersionExpired.hit();
       // A list asks for our version first, and so for nothing older; only when the server cannot
       // serve that either do we ask for its newest.
       s_.watch_failing_since.reset();
@@ -203,6 +228,7 @@ class Stepper {
     if (!s_.watch_failing_since) s_.watch_failing_since = moment_.now;
     const bool out_of_patience = moment_.now - *s_.watch_failing_since > kWatchPatience;
     if (is_too_large_version(error)) s_.version_lost = true;
+    if (out_of_patience) kOutOfPatience.hit();
     if (out_of_patience || s_.version_lost) {
       s_.watch_failing_since.reset();
       s_.listing = true;

@@ -4,8 +4,22 @@
 
 #include <algorithm>
 
+#include "base/probe.h"
+
 namespace grapnel::runtime {
 namespace {
+
+Probe kUnclear("write: neither it nor the question what it did was answered");
+Probe kCreateArrived("write: a create had arrived, or was there before");
+Probe kCreateLost("write: an unanswered create had not arrived");
+Probe kCreateGone("write: what stood in a create's way is gone");
+Probe kCreateForeign("write: another owner's object has the name");
+Probe kCreateGoing("write: the object before is still in deletion");
+Probe kDeleteArrived("write: an unanswered delete had arrived");
+Probe kDeleteLost("write: an unanswered delete had not arrived");
+Probe kPatchLooked("write: what a patch met was looked up");
+Probe kPatchGone("write: what was to be patched is gone");
+Probe kPatchOther("write: another object has the name of what was to be patched");
 
 kube::Where where_of(const ObjectRef& target, std::string subresource = "") {
   return {
@@ -63,6 +77,7 @@ WriteResult conflict_gone(const ObjectRef& target) {
 
 // Neither the write was answered nor the question what it did.
 WriteResult unclear(const ObjectRef& target, Error error) {
+  kUnclear.hit();
   auto result = failure(std::move(error));
   result.trace = Trace{.kind = target.kind, .key = target.key, .unclear = true};
   return result;
@@ -77,19 +92,26 @@ Task<WriteResult> look_after_create(kube::Client& client, const Create& create, 
   const auto found = co_await client.get(*target.kind, where_of(target));
   if (!found) {
     if (!found.error().is(Reason::kNotFound)) co_return unclear(target, found.error());
-    if (error.is(Reason::kAlreadyExists)) co_return conflict_gone(target);
+    if (error.is(Reason::kAlreadyExists)) {
+      kCreateGone.hit();
+      co_return conflict_gone(target);
+    }
+    kCreateLost.hit();
     error.ambiguous = false;  // and should it still arrive, its name makes a repetition harmless
     co_return failure(std::move(error));
   }
   target.uid = uid_of(*found);
   if (controller_of(*found) != owner) {
+    kCreateForeign.hit();
     co_return failure(Reason::kAlreadyExists, target, "exists and belongs to another owner");
   }
   if (is_going(*found)) {
+    kCreateGoing.hit();
     auto result = failure(Reason::kConflict, target, "is still being deleted");
     result.trace = success(target, *found).trace;
     co_return result;
   }
+  kCreateArrived.hit();
   co_return success(target, *found);
 }
 
@@ -172,7 +194,11 @@ Task<WriteResult> write(kube::Client& client, const Delete& erase) {
   if (!error.is(Reason::kConflict) && !error.ambiguous) co_return failure(std::move(error));
   const auto found = co_await client.get(*target.kind, where_of(target));
   if (!found && !found.error().is(Reason::kNotFound)) co_return unclear(target, found.error());
-  if (!found || uid_of(*found) != target.uid || is_going(*found)) co_return gone(target);
+  if (!found || uid_of(*found) != target.uid || is_going(*found)) {
+    kDeleteArrived.hit();
+    co_return gone(target);
+  }
+  kDeleteLost.hit();
   error.ambiguous = false;
   co_return failure(std::move(error));
 }
@@ -190,10 +216,15 @@ bool blames_uid(const Error& error) {
 Task<WriteResult> look_after_patch(kube::Client& client, ObjectRef target, Error error) {
   const auto found = co_await client.get(*target.kind, where_of(target));
   if (!found) {
-    if (found.error().is(Reason::kNotFound)) co_return conflict_gone(target);
-    co_return unclear(target, found.error());
+    if (!found.error().is(Reason::kNotFound)) co_return unclear(target, found.error());
+    kPatchGone.hit();
+    co_return conflict_gone(target);
   }
-  if (!target.uid.empty() && uid_of(*found) != target.uid) co_return conflict_gone(target);
+  if (!target.uid.empty() && uid_of(*found) != target.uid) {
+    kPatchOther.hit();
+    co_return conflict_gone(target);
+  }
+  kPatchLooked.hit();
   error.ambiguous = false;
   auto result = failure(std::move(error));
   result.trace = success(target, *found).trace;

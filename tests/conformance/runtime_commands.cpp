@@ -111,7 +111,7 @@ Task<> operate(Session& session, Json command, Reply reply, std::shared_ptr<Shar
   runtime::Manager manager(session.executor, session.client(), system_clock(), random,
                            {.lease = lease_of(command)});
   const auto subject = simulation::make_echo_subject();
-  const auto parts = subject->install(manager);
+  const auto parts = subject->install(manager, "");
   const Entry entry(shared->managers, command, manager);
   auto ended = co_await manager.run();
   if (ended) {

@@ -38,6 +38,7 @@ Json child_of(const Echo& echo, int64_t index) {
       {"metadata",
        JsonObject{{"namespace", echo.meta.ns()},
                   {"name", child_name(echo.meta.name(), index)},
+                  {"labels", JsonObject{{kEchoLabel, echo.meta.name()}}},
                   {"ownerReferences", JsonArray{JsonObject{{"apiVersion", kEcho.api_version()},
                                                            {"kind", kEcho.kind},
                                                            {"name", echo.meta.name()},
@@ -127,18 +128,39 @@ runtime::Plan plan(const EchoObserved& o) {
 
 namespace {
 
-std::string_view meta_text(const Json& object, std::string_view name) {
-  return string_or(at(object, "metadata", name));
+Json echo_definition() {
+  const JsonObject any{{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
+  const JsonObject schema{
+      {"type", "object"}, {"properties", JsonObject{{"spec", any}, {"status", any}}}};
+  const JsonObject version{{"name", kEcho.version},
+                           {"served", true},
+                           {"storage", true},
+                           {"subresources", JsonObject{{"status", JsonObject()}}},
+                           {"schema", JsonObject{{"openAPIV3Schema", schema}}}};
+  return JsonObject{
+      {"apiVersion", kube::kinds::kCustomResourceDefinition.api_version()},
+      {"kind", kube::kinds::kCustomResourceDefinition.kind},
+      {"metadata", JsonObject{{"name", fmt::format("{}.{}", kEcho.plural, kEcho.group)}}},
+      {"spec", JsonObject{{"group", kEcho.group},
+                          {"scope", "Namespaced"},
+                          {"names", JsonObject{{"plural", kEcho.plural},
+                                               {"singular", "echo"},
+                                               {"kind", kEcho.kind},
+                                               {"listKind", "EchoList"}}},
+                          {"versions", JsonArray{version}}}}};
 }
 
 class EchoSubject final : public Subject {
  public:
-  std::vector<ModelKind> kinds() const override { return {{kEcho, true}, {kConfigMap, false}}; }
+  std::vector<ServedKind> kinds() const override { return {{kEcho, true}, {kConfigMap, false}}; }
+  std::vector<Json> definitions() const override { return {echo_definition()}; }
 
-  std::shared_ptr<void> install(runtime::Manager& manager) override {
-    auto& echoes = manager.add_informer<Echo>({.kind = kEcho, .watcher = {.page = 2}}, decode_echo);
-    auto& children = manager.add_informer<EchoChild>({.kind = kConfigMap, .watcher = {.page = 3}},
-                                                     decode_echo_child);
+  std::shared_ptr<void> install(runtime::Manager& manager, const std::string& ns) override {
+    auto& echoes = manager.add_informer<Echo>({.kind = kEcho, .filter = {.ns = ns}}, decode_echo);
+    // A child that has lost its label is none of ours: it must come back, or go.
+    auto& children = manager.add_informer<EchoChild>(
+        {.kind = kConfigMap, .filter = {.ns = ns, .label_selector = std::string(kEchoLabel)}},
+        decode_echo_child);
     auto planner = [&echoes, &children](const kube::Key& key, Time,
                                         const runtime::Refusal*) -> std::optional<Plan> {
       const auto echo = echoes.cache().get(key);
@@ -152,64 +174,65 @@ class EchoSubject final : public Subject {
     return nullptr;
   }
 
-  void disturb(ApiModel& model, Random& random) override {
+  void disturb(Server& server, Random& random, Time /*now*/) override {
     const std::string name(1, static_cast<char>('a' + random.below(3)));
     const auto replicas = static_cast<int64_t>(random.below(6));
     const auto value = fmt::format("v{}", random.below(100));
-    const std::string echoes = "/apis/example.com/v1/namespaces/default/echoes";
+    const std::string echoes = collection_of(kEcho);
     const JsonObject spec{{"replicas", replicas}, {"value", value}};
-    const auto children = model.all(kConfigMap);
-    const auto ask = [&](std::string method, std::string target, Json body) {
-      model.handle({.method = std::move(method),
-                    .target = std::move(target),
-                    .headers = {{"Content-Type", "application/merge-patch+json"}},
-                    .body = to_text(body)},
-                   "user");
-    };
+    const auto children = server.all(kConfigMap);
     switch (random.below(6)) {
       case 0:
       case 1:
-        ask("POST", echoes, JsonObject{{"metadata", JsonObject{{"name", name}}}, {"spec", spec}});
+        server.ask("user", "POST", echoes,
+                   JsonObject{{"apiVersion", kEcho.api_version()},
+                              {"kind", kEcho.kind},
+                              {"metadata", JsonObject{{"name", name}}},
+                              {"spec", spec}});
         break;
       case 2:
       case 3:
-        ask("PATCH", echoes + "/" + name, JsonObject{{"spec", spec}});
+        server.ask("user", "PATCH", echoes + "/" + name, JsonObject{{"spec", spec}});
         break;
       case 4:
-        if (random.chance(0.4)) ask("DELETE", echoes + "/" + name, JsonObject());
+        if (random.chance(0.4)) server.ask("user", "DELETE", echoes + "/" + name);
         break;
       default:
         if (children.empty()) break;
-        const Json& child = *children[random.below(children.size())];
-        const std::string path =
-            "/api/v1/namespaces/default/configmaps/" + std::string(meta_text(child, "name"));
-        if (random.chance(0.5)) {
-          ask("DELETE", path, JsonObject());
-        } else {
-          ask("PATCH", path, JsonObject{{"data", JsonObject{{"value", "spoilt"}}}});
-        }
+        disturb_child(server, random, *children[random.below(children.size())]);
     }
   }
 
-  std::optional<std::string> check_write(const ApiModel& model, const WriteSeen& write) override {
-    if (write.kind == kEcho && write.after != nullptr) remember(*write.after);
-    if (!write.who.starts_with("operator")) return std::nullopt;
-    if (write.kind == kConfigMap && write.verb == "create")
-      return check_create(model, *write.after);
-    if (write.kind == kConfigMap && write.verb == "delete") return check_delete(*write.before);
-    if (write.kind == kEcho && write.verb == "delete") return check_release(model, *write.before);
+  // Who has taken labels away puts them back in the end: without them no child can be found.
+  std::optional<Duration> live(Server& server, Random& /*random*/, Moment moment) override {
+    if (moment.trouble) return std::nullopt;
+    for (const Json* child : server.all(kConfigMap)) {
+      if (!is_ours(*child) || !label(*child, kEchoLabel).empty()) continue;
+      label_child(server, *child, "back");
+      return Duration::zero();
+    }
     return std::nullopt;
   }
 
-  std::optional<std::string> check_settled(const ApiModel& model) override {
+  std::optional<std::string> check_write(const Server& server, const WriteSeen& write) override {
+    if (write.kind == kEcho && write.after != nullptr) remember(*write.after);
+    if (!write.who.starts_with("operator")) return std::nullopt;
+    if (write.kind == kConfigMap && write.verb == "create")
+      return check_create(server, *write.after);
+    if (write.kind == kConfigMap && write.verb == "delete") return check_delete(*write.before);
+    if (write.kind == kEcho && write.verb == "delete") return check_release(server, *write.before);
+    return std::nullopt;
+  }
+
+  std::optional<std::string> check_settled(const Server& server) override {
     size_t wanted = 0;
-    for (const Json* echo : model.all(kEcho)) {
+    for (const Json* echo : server.all(kEcho)) {
       const auto name = meta_text(*echo, "name");
       if (at(*echo, "metadata", "deletionTimestamp") != nullptr)
         return fmt::format("{} stays", name);
       const int64_t replicas = int_or(at(*echo, "spec", "replicas"));
       for (int64_t i = 0; i < replicas; ++i) {
-        const Json* child = model.find(kConfigMap, {Interned("default"), child_name(name, i)});
+        const Json* child = server.find(kConfigMap, {Interned("default"), child_name(name, i)});
         if (child == nullptr) return fmt::format("{}-{} is missing", name, i);
         if (string_or(at(*child, "data", "value")) != string_or(at(*echo, "spec", "value"))) {
           return fmt::format("{}-{} has another value", name, i);
@@ -222,12 +245,40 @@ class EchoSubject final : public Subject {
         return fmt::format("{} has an old status", name);
       }
     }
-    const size_t found = model.all(kConfigMap).size();
+    const auto children = server.all(kConfigMap);
+    const auto found = static_cast<size_t>(
+        std::ranges::count_if(children, [](const Json* child) { return is_ours(*child); }));
     if (found != wanted) return fmt::format("{} children where {} are wanted", found, wanted);
     return std::nullopt;
   }
 
  private:
+  static bool is_ours(const Json& child) { return at(child, "metadata", "ownerReferences") != nullptr; }
+
+  static void label_child(Server& server, const Json& child, Json value) {
+    server.ask("user", "PATCH", path_of(kConfigMap, child),
+               JsonObject{{"metadata", JsonObject{{"labels", JsonObject{{kEchoLabel, value}}}}}});
+  }
+
+  static void disturb_child(Server& server, Random& random, const Json& child) {
+    if (!is_ours(child)) return;
+    switch (random.below(5)) {
+      case 0:
+      case 1:
+        server.ask("user", "DELETE", path_of(kConfigMap, child));
+        break;
+      case 2:
+        label_child(server, child, nullptr);
+        break;
+      case 3:
+        label_child(server, child, "back");
+        break;
+      default:
+        server.ask("user", "PATCH", path_of(kConfigMap, child),
+                   JsonObject{{"data", JsonObject{{"value", "spoilt"}}}});
+    }
+  }
+
   // What has ever been asked of one Echo, by uid.
   struct Asked {
     int64_t most = 0;
@@ -250,7 +301,7 @@ class EchoSubject final : public Subject {
     return found == asked_.end() ? nullptr : &found->second;
   }
 
-  std::optional<std::string> check_create(const ApiModel&, const Json& child) const {
+  std::optional<std::string> check_create(const Server&, const Json& child) const {
     const Asked* asked = owner_of(child);
     const auto name = meta_text(child, "name");
     if (asked == nullptr) return fmt::format("{} was created for nobody", name);
@@ -269,10 +320,11 @@ class EchoSubject final : public Subject {
   }
 
   // The finalizer may go only when no child is left.
-  static std::optional<std::string> check_release(const ApiModel& model, const Json& echo) {
-    for (const Json* child : model.all(kConfigMap)) {
+  static std::optional<std::string> check_release(const Server& server, const Json& echo) {
+    for (const Json* child : server.all(kConfigMap)) {
       const Json* owners = at(*child, "metadata", "ownerReferences");
-      if (owners != nullptr &&
+      // One that is found again may be seen too late.
+      if (owners != nullptr && label(*child, kEchoLabel) == meta_text(echo, "name") &&
           string_or(find(owners->get_array()[0], "uid")) == meta_text(echo, "uid")) {
         return fmt::format("{} was let go before its child {}", meta_text(echo, "name"),
                            meta_text(*child, "name"));

@@ -2,8 +2,8 @@
 //
 //   {"kind": "Echo", "spec": {"replicas": 3, "value": "x"}, "status": {"ready": 3, …}}
 //
-// It has what real kinds have: numbered children, drift to repair, a status, a finalizer, and a
-// planner that is a pure function.
+// It has what real kinds have: numbered children, found by a label, drift to repair, a status, a
+// finalizer, and a planner that is a pure function.
 #pragma once
 
 #include <memory>
@@ -14,6 +14,8 @@
 namespace grapnel::simulation {
 
 inline constexpr kube::Kind kEcho{"example.com", "v1", "Echo", "echoes"};
+// On each child; its value is the Echo's name.
+inline constexpr std::string_view kEchoLabel = "example.com/echo";
 
 struct Echo {
   kube::Meta meta;

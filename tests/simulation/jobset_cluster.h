@@ -1,39 +1,50 @@
-// What a cluster does for JobSets by itself, on the model: the Job controller, kubelets, and nodes
+// What a cluster does for JobSets by itself: the scheduler, the Job controller, kubelets, and nodes
 // that get lost and come back. Small steps, each decided by chance, so that everything else can
 // come between any two of them.
 #pragma once
 
-#include <set>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/random.h"
-#include "tests/simulation/model.h"
+#include "tests/simulation/subject.h"
 
 namespace grapnel::simulation {
 
 class JobSetCluster {
  public:
-  // How likely a running pod fails instead of succeeding; none once trouble is over.
-  void step(ApiModel& model, Random& random, double failures);
+  // One pod and one Job at most. Returns after how long there may be more to do; nothing: when
+  // somebody has written something. `failures`: how likely a running pod fails.
+  std::optional<Duration> step(Server& server, Random& random, Time now, double failures);
 
-  void lose_node(ApiModel& model, Random& random);
-  void recover_nodes(ApiModel& model);
+  // Its kubelet falls silent at once. That a node does not answer is seen within 40 seconds.
+  void lose_node(Server& server, Random& random, Time now);
+  void recover_nodes(Server& server);
+  bool has_lost_nodes() const { return !lost_.empty(); }
 
  private:
-  void make_nodes(ApiModel& model);
-  void step_pod(ApiModel& model, Random& random, const Json& pod, double failures);
-  void step_job(ApiModel& model, Random& random, const Json& job);
-  void run_job(ApiModel& model, Random& random, const Json& job);
-  bool is_lost(std::string_view node) const { return lost_.contains(std::string(node)); }
+  struct Lost {
+    Time seen_at{};
+    bool is_seen = false;
+  };
+  void make_nodes(Server& server);
+  void see_lost_nodes(Server& server, Time now);
+  bool step_pod(Server& server, Random& random, const Json& pod, double failures);
+  bool step_job(Server& server, Random& random, const Json& job,
+                const std::vector<const Json*>& pods);
+  bool run_job(Server& server, Random& random, const Json& job,
+               const std::vector<const Json*>& pods);
+  bool is_lost(std::string_view node) const { return lost_.contains(node); }
 
-  std::set<std::string> lost_;
+  std::map<std::string, Lost, std::less<>> lost_;
   bool has_nodes_ = false;
   uint64_t pods_made_ = 0;
 };
 
-// The pods whose controller has this uid.
-std::vector<const Json*> pods_of(const ApiModel& model, std::string_view uid);
 bool is_true(const Json& object, std::string_view condition);
+bool has_ended(const Json& pod);
 
 }  // namespace grapnel::simulation

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "base/strings.h"
 #include "document/patch.h"
+#include "kube/types/protobuf.h"
+#include "kube/types/type_info.h"
+#include "kube/types/wire.h"
 
 namespace grapnel::simulation {
 namespace {
@@ -17,36 +21,6 @@ http::Response json_response(int status, const Json& body) {
 
 JsonObject& metadata_of(Json& object) {
   return ensure_object(object.as_object(), "metadata");
-}
-
-std::string_view meta_text(const Json& object, std::string_view name) {
-  return string_or(at(object, "metadata", name));
-}
-
-bool has_finalizers(const Json& object) {
-  const Json* list = at(object, "metadata", "finalizers");
-  return list != nullptr && list->is_array() && !list->get_array().empty();
-}
-
-bool is_going(const Json& object) {
-  return at(object, "metadata", "deletionTimestamp") != nullptr;
-}
-
-constexpr std::string_view kForeground = "foregroundDeletion";
-
-bool is_in_foreground_deletion(const Json& object) {
-  const Json* list = at(object, "metadata", "finalizers");
-  return is_going(object) && list != nullptr && list->is_array() &&
-         std::ranges::any_of(list->get_array(),
-                             [](const Json& f) { return string_or(&f) == kForeground; });
-}
-
-bool is_owned_by(const Json& object, std::string_view uid) {
-  const Json* owners = at(object, "metadata", "ownerReferences");
-  return owners != nullptr && owners->is_array() &&
-         std::ranges::any_of(owners->get_array(), [&](const Json& owner) {
-           return string_or(find(owner, "uid")) == uid;
-         });
 }
 
 bool same(const Json* a, const Json* b) {
@@ -72,6 +46,55 @@ http::Response conflict(const kube::Key& key) {
   return failure(409, "Conflict", fmt::format("{}: the object has been modified", key.text()));
 }
 
+bool has_protobuf(const kube::Kind& kind) {
+  return kube::type_of_kind(kind.group, kind.version, kind.kind) != nullptr;
+}
+
+// What stands here must be what Kubernetes' own types can say.
+std::string protobuf_of(const Json& object) {
+  auto encoded = kube::encode_protobuf(object);
+  if (!encoded) throw std::logic_error("not in protobuf: " + to_text(object));
+  return std::move(*encoded);
+}
+
+// The object, or its metadata alone, in the form that was asked for.
+http::Response answer_write(int status, const kube::Kind& kind, const Json& object,
+                            std::string_view accept) {
+  if (accept.find("as=PartialObjectMetadata") == accept.npos) return json_response(status, object);
+  const Json partial = JsonObject{{"kind", "PartialObjectMetadata"},
+                                  {"apiVersion", "meta.k8s.io/v1"},
+                                  {"metadata", *find(object, "metadata")}};
+  if (!accept.starts_with(kube::kProtobuf) || !has_protobuf(kind)) {
+    return json_response(status, partial);
+  }
+  return {.status = status,
+          .headers = {{"Content-Type", std::string(kube::kProtobuf)}},
+          .body = protobuf_of(partial)};
+}
+
+std::string json_line(std::string_view type, const Json& object) {
+  return fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, to_text(object));
+}
+
+std::string protobuf_frame(std::string_view type, const Json& object) {
+  std::string raw;
+  kube::append_bytes(raw, 1, protobuf_of(object));
+  std::string event;
+  kube::append_bytes(event, 1, type);
+  kube::append_bytes(event, 2, raw);
+  std::string frame;
+  for (const int shift : {24, 16, 8, 0}) frame += static_cast<char>(event.size() >> shift & 0xff);
+  return frame + event;
+}
+
+bool is_held(const ServedKind& kind, const Json& object) {
+  // A pod without a node, or one that has ended, has nobody to wait for.
+  const auto phase = string_or(at(object, "status", "phase"));
+  const bool lives = !string_or(at(object, "spec", "nodeName")).empty() && phase != "Succeeded" &&
+                     phase != "Failed";
+  return has_finalizers(object) || (kind.is_graceful && lives);
+}
+
 }  // namespace
 
 http::Response failure(int code, std::string_view reason, std::string_view message,
@@ -83,6 +106,16 @@ http::Response failure(int code, std::string_view reason, std::string_view messa
         {"causes", JsonArray{JsonObject{{"field", cause_field}, {"reason", cause_reason}}}}};
   }
   return json_response(code, status);
+}
+
+ApiModel::ApiModel(std::vector<ServedKind> kinds, WebhookConfigurations webhooks)
+    : Server(std::move(kinds)), webhooks_(std::move(webhooks)), history_(kinds_.size()) {}
+
+ApiModel::~ApiModel() = default;
+
+std::vector<ApiModel::Change>& ApiModel::history(const kube::Kind& kind) {
+  const auto found = std::ranges::find(kinds_, kind, &ServedKind::kind);
+  return history_[static_cast<size_t>(found - kinds_.begin())];
 }
 
 // ---- requests -----------------------------------------------------------------------------------
@@ -112,15 +145,21 @@ http::Response ApiModel::handle(const http::Request& request, const std::string&
   const auto target = http::parse_target(request.target);
   const auto path = route(target.path);
   if (!path) return failure(404, "NotFound", "the server could not find the requested resource");
+  const Sender sender{who, request.headers.get("Accept")};
   if (request.method == "GET") {
     return path->key.name.empty() ? list(*path, target) : get(*path);
   }
-  if (request.method == "PATCH") return patch(*path, request, who);
-  auto body = parse_json(request.body);
+  if (request.method == "PATCH") return patch(*path, request, sender);
+  auto body = request.headers.get("Content-Type") == kube::kProtobuf
+                  ? kube::decode_protobuf(request.body)
+                  : parse_json(request.body);
   if (!body) return failure(400, "BadRequest", body.error().message);
-  if (request.method == "POST") return create(*path, std::move(*body), who);
-  if (request.method == "PUT") return put(*path, std::move(*body), who);
-  if (request.method == "DELETE") return erase(*path, *body, who);
+  if (request.method == "POST") {
+    return path->subresource == "binding" ? bind(*path, *body, sender)
+                                          : create(*path, std::move(*body), sender);
+  }
+  if (request.method == "PUT") return put(*path, std::move(*body), sender);
+  if (request.method == "DELETE") return erase(*path, *body, sender);
   return failure(405, "MethodNotAllowed", request.method);
 }
 
@@ -140,13 +179,17 @@ http::Response ApiModel::list(const Path& path, const http::Target& target) {
   std::vector<std::string> items;
   uint64_t version = version_;
   if (const auto token = target.get("continue"); !token.empty()) {
-    const auto page = pages_.find(std::string(token));
+    const auto page = pages_.find(token);
     if (page == pages_.end()) return failure(410, "Expired", "the continue token has expired");
     version = page->second.first;
-    items = page->second.second;
+    items = std::move(page->second.second);
     pages_.erase(page);
   } else {
-    for (const Json* object : all(path.kind->kind)) items.push_back(to_text(*object));
+    const Selection selection(path.key.ns, target.get("labelSelector"),
+                              target.get("fieldSelector"));
+    for (const Json* object : all(path.kind->kind)) {
+      if (selection.matches(*object)) items.push_back(to_text(*object));
+    }
   }
   const auto limit = static_cast<size_t>(kube::parse_resource_version(target.get("limit")));
   std::string token;
@@ -162,40 +205,48 @@ http::Response ApiModel::list(const Path& path, const http::Target& target) {
           path.kind->kind.kind, version, token, fmt::join(items, ","))};
 }
 
-http::Response ApiModel::create(const Path& path, Json object, const std::string& who) {
+http::Response ApiModel::create(const Path& path, Json object, const Sender& sender) {
+  const auto& kind = path.kind->kind;
+  object.as_object()["kind"] = kind.kind;
+  object.as_object()["apiVersion"] = kind.api_version();
+  metadata_of(object)["namespace"] = path.key.ns.view();
+  if (!kind.namespaced) metadata_of(object).erase("namespace");
+  auto reviewed = webhooks_.review(kind, std::move(object), nullptr,
+                                   webhooks_down_ && webhooks_down_());
+  if (reviewed.refused) return std::move(*reviewed.refused);
+  object = std::move(reviewed.object);
   Path where = path;
   where.key.name = std::string(meta_text(object, "name"));
-  if (find(path.kind->kind, where.key) != nullptr) {
+  if (find(kind, where.key) != nullptr) {
     return failure(409, "AlreadyExists", fmt::format("{} already exists", where.key.text()));
   }
   auto& metadata = metadata_of(object);
-  metadata["namespace"] = where.key.ns.view();
-  metadata["uid"] = next_uid();
+  metadata["uid"] = fmt::format("00000000-0000-4000-8000-{:012x}", ++uids_);
   metadata["creationTimestamp"] = now_();
   metadata.erase("deletionTimestamp");
   if (path.kind->has_status) {
     metadata["generation"] = 1;
     object.as_object().erase("status");
   }
-  return store(where, std::move(object), who);
+  return store(where, std::move(object), sender);
 }
 
-http::Response ApiModel::put(const Path& path, Json object, const std::string& who) {
+http::Response ApiModel::put(const Path& path, Json object, const Sender& sender) {
   const Json* before = find(path.kind->kind, path.key);
   if (before == nullptr) return failure(404, "NotFound", path.key.text());
   const auto version = meta_text(object, "resourceVersion");
   if (!version.empty() && version != meta_text(*before, "resourceVersion")) {
     return conflict(path.key);
   }
-  return store(path, std::move(object), who);
+  return store(path, std::move(object), sender);
 }
 
 http::Response ApiModel::patch(const Path& path, const http::Request& request,
-                               const std::string& who) {
+                               const Sender& sender) {
   auto body = parse_json(request.body);
   if (!body) return failure(400, "BadRequest", body.error().message);
   const auto type = request.headers.get("Content-Type");
-  if (type.starts_with("application/apply-patch")) return apply(path, std::move(*body), who);
+  if (type.starts_with("application/apply-patch")) return apply(path, std::move(*body), sender);
   const Json* before = find(path.kind->kind, path.key);
   if (before == nullptr) return failure(404, "NotFound", path.key.text());
   Json after = *before;
@@ -203,7 +254,7 @@ http::Response ApiModel::patch(const Path& path, const http::Request& request,
     if (const auto done = apply_json_patch(after, *body); !done) {
       return failure(422, "Invalid", done.error().message);
     }
-    return store(path, std::move(after), who);
+    return store(path, std::move(after), sender);
   }
   const auto version = meta_text(*body, "resourceVersion");
   if (!version.empty() && version != meta_text(*before, "resourceVersion")) {
@@ -214,26 +265,36 @@ http::Response ApiModel::patch(const Path& path, const http::Request& request,
     return failure(422, "Invalid", "metadata.uid: field is immutable", "metadata.uid");
   }
   apply_merge_patch(after, *body);
-  return store(path, std::move(after), who);
+  return store(path, std::move(after), sender);
 }
 
 // Without field managers: what is applied is merged. Enough for subjects that own what they apply.
-http::Response ApiModel::apply(const Path& path, Json body, const std::string& who) {
+http::Response ApiModel::apply(const Path& path, Json body, const Sender& sender) {
   const Json* before = find(path.kind->kind, path.key);
   const auto uid = meta_text(body, "uid");
   if (before == nullptr) {
     if (!uid.empty()) return failure(409, "Conflict", "uid mismatch: no existing object was found");
-    return create(path, std::move(body), who);
+    return create(path, std::move(body), sender);
   }
   if (!uid.empty() && uid != meta_text(*before, "uid")) {
     return failure(409, "Conflict", "uid mismatch");
   }
   Json after = *before;
   apply_merge_patch(after, body);
-  return store(path, std::move(after), who);
+  return store(path, std::move(after), sender);
 }
 
-http::Response ApiModel::erase(const Path& path, const Json& options, const std::string& who) {
+http::Response ApiModel::bind(const Path& path, const Json& binding, const Sender& sender) {
+  const Json* before = find(path.kind->kind, path.key);
+  if (before == nullptr) return failure(404, "NotFound", path.key.text());
+  if (is_going(*before) || at(*before, "spec", "nodeName") != nullptr) return conflict(path.key);
+  Json after = *before;
+  ensure_object(after.as_object(), "spec")["nodeName"] = *at(binding, "target", "name");
+  store({path.kind, path.key, ""}, std::move(after), sender);
+  return json_response(201, JsonObject{{"kind", "Status"}, {"status", "Success"}});
+}
+
+http::Response ApiModel::erase(const Path& path, const Json& options, const Sender& sender) {
   const Json* before = find(path.kind->kind, path.key);
   if (before == nullptr) return failure(404, "NotFound", path.key.text());
   const auto uid = string_or(at(options, "preconditions", "uid"));
@@ -245,225 +306,185 @@ http::Response ApiModel::erase(const Path& path, const Json& options, const std:
   const bool in_foreground = string_or(grapnel::find(options, "propagationPolicy")) == "Foreground";
   const Json* grace = grapnel::find(options, "gracePeriodSeconds");
   const bool by_force = grace != nullptr && int_or(grace, 1) == 0;
-  const bool waits = path.kind->is_graceful && !by_force;
-  if (has_finalizers(*before) || in_foreground || waits) {
-    if (!is_going(*before)) begin_deletion(path, who, in_foreground);
-    return get(path);
+  if (has_finalizers(*before) || in_foreground || (is_held(*path.kind, *before) && !by_force)) {
+    if (!is_going(*before)) begin_deletion(path, sender, in_foreground);
+    return answer_write(200, path.kind->kind, *find(path.kind->kind, path.key), sender.accept);
   }
-  remove(*path.kind, path.key, who);
-  return json_response(200, JsonObject{{"kind", "Status"}, {"status", "Success"}});
+  remove(path, sender);
+  return json_response(200,
+                       JsonObject{{"kind", "Status"}, {"apiVersion", "v1"}, {"status", "Success"}});
 }
 
 // ---- storage ------------------------------------------------------------------------------------
 
 // Keeps what the server owns, gives the object its next version, and tells watches. A write that
 // changes nothing has no effect, as on a real server.
-http::Response ApiModel::store(const Path& path, Json after, const std::string& who) {
-  auto& stored = objects(path.kind->kind);
-  const auto found = stored.find(path.key);
-  const Json* before = found == stored.end() ? nullptr : &found->second;
-  auto& metadata = metadata_of(after);
+http::Response ApiModel::store(const Path& path, Json after, const Sender& sender) {
+  const auto& kind = path.kind->kind;
+  const Json* before = find(kind, path.key);
   if (before != nullptr) {
+    auto& metadata = metadata_of(after);
     for (const auto* name : {"uid", "creationTimestamp", "generation", "namespace", "name",
                              "deletionTimestamp", "resourceVersion"}) {
-      const Json* kept = at(*before, "metadata", name);
-      if (kept != nullptr) {
+      if (const Json* kept = at(*before, "metadata", name)) {
         metadata[name] = *kept;
       } else {
         metadata.erase(name);
       }
     }
     if (path.kind->has_status) after = merge_halves(*before, std::move(after), path.subresource);
+    if (path.subresource.empty()) {
+      auto reviewed = webhooks_.review(kind, std::move(after), before,
+                                       webhooks_down_ && webhooks_down_());
+      if (reviewed.refused) return std::move(*reviewed.refused);
+      after = std::move(reviewed.object);
+    }
     if (equal(*before, after)) {
-      if (on_write_) on_write_({who, "update", path.kind->kind, before, before, false});
-      return json_response(200, *before);
+      tell_write({sender.who, "update", kind, before, before, false});
+      return answer_write(200, kind, *before, sender.accept);
+    }
+    if (is_going(after) && !is_held(*path.kind, after)) {
+      remove(path, sender);
+      return answer_write(200, kind, after, sender.accept);
     }
   }
-  const bool held = path.kind->is_graceful || has_finalizers(after);
-  if (before != nullptr && is_going(after) && !held) {
-    remove(*path.kind, path.key, who);
-    return json_response(200, after);
-  }
   metadata_of(after)["resourceVersion"] = std::to_string(++version_);
-  const std::optional<Json> old = before == nullptr ? std::nullopt : std::optional(*before);
-  Json& now = stored[path.key] = std::move(after);
-  if (on_write_) {
-    on_write_({who, old ? "update" : "create", path.kind->kind, old ? &*old : nullptr, &now});
-  }
-  const auto response = json_response(old ? 200 : 201, now);
-  record(path.kind->kind, old ? "MODIFIED" : "ADDED", now);
-  return response;
+  const auto now = std::make_shared<const Json>(std::move(after));
+  const JsonPtr old = keep(kind, path.key, now);
+  tell_write({sender.who, old ? "update" : "create", kind, old.get(), now.get()});
+  record(kind, {.version = version_, .before = old, .after = now});
+  return answer_write(old ? 200 : 201, kind, *now, sender.accept);
 }
 
-void ApiModel::begin_deletion(const Path& path, const std::string& who, bool in_foreground) {
-  Json& object = objects(path.kind->kind)[path.key];
-  const Json before = object;
+void ApiModel::begin_deletion(const Path& path, const Sender& sender, bool in_foreground) {
+  Json object = *find(path.kind->kind, path.key);
   auto& metadata = metadata_of(object);
   metadata["deletionTimestamp"] = now_();
   metadata["generation"] = int_or(at(object, "metadata", "generation")) + 1;
   if (in_foreground) {
     Json& finalizers = metadata["finalizers"];
     if (!finalizers.is_array()) finalizers.emplace_array();
-    finalizers.get_array().emplace_back(kForeground);
+    finalizers.get_array().emplace_back("foregroundDeletion");
   }
   metadata["resourceVersion"] = std::to_string(++version_);
-  if (on_write_) on_write_({who, "update", path.kind->kind, &before, &object});
-  record(path.kind->kind, "MODIFIED", object);
+  const auto now = std::make_shared<const Json>(std::move(object));
+  const JsonPtr old = keep(path.kind->kind, path.key, now);
+  tell_write({sender.who, "update", path.kind->kind, old.get(), now.get()});
+  record(path.kind->kind, {.version = version_, .before = old, .after = now});
 }
 
-void ApiModel::remove(const ModelKind& kind, const kube::Key& key, const std::string& who) {
-  auto& stored = objects(kind.kind);
-  Json before = std::move(stored[key]);
-  stored.erase(key);
-  if (on_write_) on_write_({who, "delete", kind.kind, &before, nullptr});
-  metadata_of(before)["resourceVersion"] = std::to_string(++version_);
-  record(kind.kind, "DELETED", before);
-}
-
-void ApiModel::record(const kube::Kind& kind, std::string_view type, const Json& object) {
-  history_[std::string(kind.plural)].push_back(
-      {version_, std::string(type), std::make_shared<const std::string>(to_text(object))});
-  if (on_change_) on_change_(kind);
-}
-
-std::string ApiModel::next_uid() {
-  return fmt::format("00000000-0000-4000-8000-{:012x}", ++uids_);
-}
-
-void ApiModel::delete_as(const ModelKind& kind, const kube::Key& key, const std::string& who) {
-  if (has_finalizers(*find(kind.kind, key)) || kind.is_graceful) {
-    begin_deletion({&kind, key, ""}, who);
-  } else {
-    remove(kind, key, who);
-  }
-}
-
-void ApiModel::finish_deletion(const kube::Kind& kind, const kube::Key& key) {
-  for (const auto& known : kinds_) {
-    if (known.kind == kind && find(kind, key) != nullptr) remove(known, key, "kubelet");
-  }
-}
-
-bool ApiModel::collect_in_foreground(const ModelKind& kind, const kube::Key& key) {
-  const std::string uid(meta_text(*find(kind.kind, key), "uid"));
-  bool has_dependents = false;
-  for (const auto& other : kinds_) {
-    for (const auto& [name, object] : objects(other.kind)) {
-      if (!is_owned_by(object, uid)) continue;
-      has_dependents = true;
-      if (is_going(object)) continue;
-      delete_as(other, kube::Key(name), "gc");
-      return true;
-    }
-  }
-  if (has_dependents) return false;
-  Json after = *find(kind.kind, key);
-  auto& finalizers = metadata_of(after)["finalizers"].get_array();
-  finalizers.erase(
-      std::ranges::find_if(finalizers, [](const Json& f) { return string_or(&f) == kForeground; }));
-  store({&kind, key, ""}, std::move(after), "gc");
-  return true;
-}
-
-bool ApiModel::collect_one_orphan() {
-  for (const auto& kind : kinds_) {
-    for (const auto& [key, object] : objects(kind.kind)) {
-      if (is_in_foreground_deletion(object)) {
-        if (collect_in_foreground(kind, kube::Key(key))) return true;
-        continue;
-      }
-      const Json* owners = at(object, "metadata", "ownerReferences");
-      if (owners == nullptr || !owners->is_array() || owners->get_array().empty()) continue;
-      const bool owned = std::ranges::any_of(owners->get_array(), [&](const Json& owner) {
-        return exists(string_or(grapnel::find(owner, "uid")));
-      });
-      if (owned || is_going(object)) continue;
-      delete_as(kind, kube::Key(key), "gc");
-      return true;
-    }
-  }
-  return false;
-}
-
-// ---- reading ------------------------------------------------------------------------------------
-
-const ApiModel::Objects* ApiModel::objects_if_any(const kube::Kind& kind) const {
-  const auto found = objects_.find(std::string(kind.plural));
-  return found == objects_.end() ? nullptr : &found->second;
-}
-
-const Json* ApiModel::find(const kube::Kind& kind, const kube::Key& key) const {
-  const auto* stored = objects_if_any(kind);
-  if (stored == nullptr) return nullptr;
-  const auto found = stored->find(key);
-  return found == stored->end() ? nullptr : &found->second;
-}
-
-std::vector<const Json*> ApiModel::all(const kube::Kind& kind) const {
-  std::vector<const Json*> out;
-  if (const auto* stored = objects_if_any(kind)) {
-    for (const auto& [key, object] : *stored) out.push_back(&object);
-  }
-  return out;
-}
-
-bool ApiModel::exists(std::string_view uid) const {
-  return std::ranges::any_of(objects_, [&](const auto& kind) {
-    return std::ranges::any_of(
-        kind.second, [&](const auto& entry) { return meta_text(entry.second, "uid") == uid; });
-  });
+void ApiModel::remove(const Path& path, const Sender& sender) {
+  const JsonPtr before = keep(path.kind->kind, path.key, nullptr);
+  tell_write({sender.who, "delete", path.kind->kind, before.get(), nullptr});
+  Json last = *before;
+  metadata_of(last)["resourceVersion"] = std::to_string(++version_);
+  record(path.kind->kind, {.version = version_,
+                           .before = before,
+                           .after = std::make_shared<const Json>(std::move(last)),
+                           .deleted = true});
 }
 
 // ---- watches ------------------------------------------------------------------------------------
 
-const std::vector<Change>& ApiModel::history(const kube::Kind& kind) const {
-  static const std::vector<Change> kNone;
-  const auto found = history_.find(std::string(kind.plural));
-  return found == history_.end() ? kNone : found->second;
+class ApiModel::OpenWatch final : public Watch {
+ public:
+  OpenWatch(ApiModel& model, kube::Kind kind, Selection selection, bool protobuf, Send send)
+      : model_(model),
+        kind_(std::move(kind)),
+        selection_(std::move(selection)),
+        protobuf_(protobuf),
+        send_(std::move(send)) {
+    model_.watches_.push_back(this);
+  }
+  OpenWatch(const OpenWatch&) = delete;
+  OpenWatch& operator=(const OpenWatch&) = delete;
+  ~OpenWatch() override { std::erase(model_.watches_, this); }
+
+  std::string bookmark() override { return bookmark(false); }
+
+  void send_all() {
+    for (const Json* object : model_.all(kind_)) {
+      if (selection_.matches(*object)) send_(encode("ADDED", *object));
+    }
+  }
+  void end_initial_events() { send_(bookmark(true)); }
+
+  const kube::Kind& kind() const { return kind_; }
+  // An object that no longer belongs to the selection is gone for who looks through it.
+  void tell(const Change& change) {
+    const bool was = change.before && selection_.matches(*change.before);
+    const bool is = !change.deleted && selection_.matches(*change.after);
+    if (is) {
+      send_(encode(was ? "MODIFIED" : "ADDED", *change.after));
+    } else if (was) {
+      Json last = *change.before;
+      metadata_of(last)["resourceVersion"] = std::to_string(change.version);
+      send_(encode("DELETED", last));
+    }
+  }
+
+ private:
+  std::string encode(std::string_view type, const Json& object) const {
+    return protobuf_ ? protobuf_frame(type, object) : json_line(type, object);
+  }
+  std::string bookmark(bool ends_initial_events) const {
+    JsonObject metadata{{"resourceVersion", std::to_string(model_.version_)}};
+    if (ends_initial_events) {
+      metadata["annotations"] = JsonObject{{"k8s.io/initial-events-end", "true"}};
+    }
+    return encode("BOOKMARK", JsonObject{{"kind", kind_.kind},
+                                         {"apiVersion", kind_.api_version()},
+                                         {"metadata", std::move(metadata)}});
+  }
+
+  ApiModel& model_;
+  kube::Kind kind_;
+  Selection selection_;
+  bool protobuf_;
+  Send send_;
+};
+
+void ApiModel::record(const kube::Kind& kind, Change change) {
+  for (OpenWatch* watch : watches_) {
+    if (watch->kind() == kind) watch->tell(change);
+  }
+  history(kind).push_back(std::move(change));
 }
 
-std::string ApiModel::line(const Change& change) {
-  return fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", change.type, *change.object);
-}
-
-std::string ApiModel::bookmark(const kube::Kind& kind, bool ends_initial_events) const {
-  return fmt::format(
-      "{{\"type\":\"BOOKMARK\",\"object\":{{\"kind\":\"{}\",\"metadata\":{{\"resourceVersion\":\"{}"
-      "\"{}}}}}}}\n",
-      kind.kind, version_,
-      ends_initial_events ? R"(,"annotations":{"k8s.io/initial-events-end":"true"})" : "");
-}
-
-ApiModel::WatchAnswer ApiModel::watch(const http::Target& target) {
-  WatchAnswer out;
+Server::WatchAnswer ApiModel::watch(const http::Request& request, Send send) {
+  const auto target = http::parse_target(request.target);
   const auto path = route(target.path);
   if (!path) {
-    out.refused = failure(404, "NotFound", "the server could not find the requested resource");
-    return out;
+    return {failure(404, "NotFound", "the server could not find the requested resource")};
   }
-  out.kind = path->kind->kind;
-  const auto& changes = history(out.kind);
-  out.next = changes.size();
   const bool initial = target.get("sendInitialEvents") == "true";
   if (initial && !watch_list_) {
-    out.refused = failure(422, "Invalid", "sendInitialEvents is forbidden");
-    return out;
+    return {failure(422, "Invalid", "sendInitialEvents is forbidden")};
   }
   const auto version = target.get("resourceVersion");
-  if (initial || version.empty() || version == "0") {
-    for (const Json* object : all(out.kind)) {
-      out.first.push_back(fmt::format("{{\"type\":\"ADDED\",\"object\":{}}}\n", to_text(*object)));
-    }
-    if (initial) out.first.push_back(bookmark(out.kind, true));
-    return out;
-  }
+  const bool from_here = initial || version.empty() || version == "0";
   const auto from = kube::parse_resource_version(version);
-  if (from < oldest_) {
-    out.refused = failure(410, "Expired", "too old resource version");
-    return out;
+  if (!from_here && from < oldest_) {
+    return {failure(410, "Expired", "too old resource version")};
   }
-  while (out.next > 0 && changes[out.next - 1].version > from) --out.next;
-  return out;
+  const auto& kind = path->kind->kind;
+  const bool protobuf =
+      request.headers.get("Accept").starts_with(kube::kProtobuf) && has_protobuf(kind);
+  auto watch = std::make_unique<OpenWatch>(
+      *this, kind,
+      Selection(path->key.ns, target.get("labelSelector"), target.get("fieldSelector")), protobuf,
+      std::move(send));
+  if (from_here) {
+    watch->send_all();
+    if (initial) watch->end_initial_events();
+  } else {
+    const auto& changes = history(kind);
+    const auto first = std::ranges::upper_bound(changes, from, {}, &Change::version);
+    for (auto change = first; change != changes.end(); ++change) watch->tell(*change);
+  }
+  const std::string type = protobuf ? fmt::format("{};stream=watch", kube::kProtobuf)
+                                    : std::string("application/json");
+  return {std::nullopt, {{"Content-Type", type}}, std::move(watch)};
 }
 
 }  // namespace grapnel::simulation

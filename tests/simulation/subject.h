@@ -9,7 +9,8 @@
 
 #include "base/random.h"
 #include "runtime/manager.h"
-#include "tests/simulation/model.h"
+#include "tests/simulation/server.h"
+#include "tests/simulation/webhooks.h"
 
 namespace grapnel::simulation {
 
@@ -17,19 +18,45 @@ class Subject {
  public:
   virtual ~Subject() = default;
 
-  virtual std::vector<ModelKind> kinds() const = 0;
-  // Adds informers and controllers. What is returned lives as long as the manager.
-  virtual std::shared_ptr<void> install(runtime::Manager& manager) = 0;
+  // ---- what is installed ----
+  // What the server serves; Leases and Events beside them are there anyway.
+  virtual std::vector<ServedKind> kinds() const = 0;
+  // The definitions of those that are no built-in kinds, for servers that ask for them.
+  virtual std::vector<Json> definitions() const { return {}; }
+  virtual WebhookConfigurations webhooks() const { return {}; }
+  // Adds informers and controllers that work in this namespace ("": in all), as production does.
+  // What is returned lives as long as the manager.
+  virtual std::shared_ptr<void> install(runtime::Manager& manager, const std::string& ns) = 0;
+
+  // ---- what happens ----
   // One thing that a user or another program does now.
-  virtual void disturb(ApiModel& model, Random& random) = 0;
+  virtual void disturb(Server& server, Random& random, Time now) = 0;
+  // What the cluster's own controllers and nodes do now; also when all trouble is over. Returns
+  // after how long there may be more to do; nothing: when somebody has written something.
+  struct Moment {
+    Time now;
+    bool trouble;
+  };
+  virtual std::optional<Duration> live(Server& /*server*/, Random& /*random*/, Moment /*moment*/) {
+    return std::nullopt;
+  }
 
-  // What the cluster's own controllers and nodes do now; also when all trouble is over.
-  virtual void live(ApiModel& /*model*/, Random& /*random*/, bool /*trouble*/) {}
-
+  // ---- what must hold ----
   // A broken invariant in words. Called after each write of anyone.
-  virtual std::optional<std::string> check_write(const ApiModel& model, const WriteSeen& write) = 0;
+  virtual std::optional<std::string> check_write(const Server& server, const WriteSeen& write) = 0;
+  // Called now and then once all faults are over: what should have happened by now.
+  virtual std::optional<std::string> check_alive(const Server& /*server*/, Time /*now*/) {
+    return std::nullopt;
+  }
   // Called when all faults are over: why the world is not yet as asked for, or nothing.
-  virtual std::optional<std::string> check_settled(const ApiModel& model) = 0;
+  virtual std::optional<std::string> check_settled(const Server& server) = 0;
+
+  // Rare branches (base/probe.h) that no schedule of this subject can reach, each with its reason.
+  struct Unreachable {
+    std::string_view probe;
+    std::string_view why;
+  };
+  virtual std::vector<Unreachable> never_reaches() const { return {}; }
 };
 
 }  // namespace grapnel::simulation

@@ -3,8 +3,15 @@
 #include <algorithm>
 #include <deque>
 
+#include "kube/types/protobuf.h"
+#include "tests/simulation/model.h"
+
 namespace grapnel::simulation {
 namespace {
+
+bool answers_protobuf(const http::Request& request) {
+  return request.headers.get("Accept").starts_with(kube::kProtobuf);
+}
 
 Failure lost(bool ambiguous, std::string_view what) {
   return fail(
@@ -31,57 +38,43 @@ struct Wire::Answer {
   }
 };
 
-// One watch, as the server sees it: it sends changes in order, each when the network lets it.
+// One watch on its way: what the server sends arrives in order, each piece when the network lets it.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
-  Stream(const Executor& executor, ApiModel& model, VirtualClock& clock, Random& random,
-         const Faults& faults, ApiModel::WatchAnswer start)
+  Stream(const Executor& executor, VirtualClock& clock, Random& random, const Faults& faults)
       : signal_(executor),
-        model_(model),
         clock_(clock),
         random_(random),
         faults_(faults),
-        kind_(start.kind),
-        next_(start.next),
-        lag_(milliseconds(random.below(random.chance(0.2) ? 2000 : 30))),
-        first_(std::move(start.first)) {}
+        lag_(milliseconds(random.below(random.chance(0.2) ? 2000 : 30))) {}
 
-  const kube::Kind& kind() const { return kind_; }
   bool closed() const { return closed_; }
-  void close() { closed_ = true; }
-
-  void tell_changes() {
-    const auto& history = model_.history(kind_);
-    for (; next_ < history.size(); ++next_) schedule(ApiModel::line(history[next_]));
+  void close() {
+    closed_ = true;
+    watch_.reset();
   }
 
-  void begin(Duration timeout) {
-    for (auto& line : first_) schedule(std::move(line));
-    tell_changes();
-    clock_.after(timeout, [self = shared_from_this()] { self->schedule(""); });
-    clock_.after(seconds(5 + random_.below(50)), [self = shared_from_this()] { self->mark(); });
+  void begin(std::unique_ptr<Server::Watch> watch, Duration timeout) {
+    watch_ = std::move(watch);
+    clock_.after(timeout, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->schedule("");
+    });
+    mark_later();
   }
 
   Task<Result<std::string>> read(std::optional<Duration> idle) {
-    if (idle) {
-      clock_.after(*idle, [self = shared_from_this(), seen = reads_] {
-        if (self->reads_ != seen || self->closed_) return;
-        self->broken_ = Error{.reason = Reason::kTransport, .message = "silence"};
-        self->wake();
-      });
-    }
+    asked_ = clock_.instant();
+    if (idle && !std::exchange(is_guarded_, true)) guard(*idle);
     while (arrived_.empty() && !broken_) co_await signal_.wait();
-    ++reads_;
     if (arrived_.empty()) co_return fail(*broken_);
     std::string piece = std::move(arrived_.front());
     arrived_.pop_front();
     co_return piece;
   }
 
- private:
   // An empty piece is the end of the stream.
   void schedule(std::string piece) {
-    if (closed_) return;
+    if (closed_ || frozen_ || broken_ || ended_) return;
     const Instant due = clock_.instant() + lag_ + microseconds(random_.below(5000));
     last_ = std::max(last_, due);
     clock_.at(last_, [self = shared_from_this(), text = std::move(piece)]() mutable {
@@ -89,6 +82,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     });
   }
 
+ private:
   void arrive(std::string piece) {
     if (closed_ || frozen_ || broken_ || ended_) return;
     if (random_.chance(faults_.stream_frozen)) {
@@ -110,33 +104,47 @@ class Stream : public std::enable_shared_from_this<Stream> {
     wake();
   }
 
+  // Who waits for so long gives up. One timer for all reads.
+  void guard(Duration idle) {
+    clock_.at(asked_ + idle, [weak = weak_from_this(), idle, asked = asked_] {
+      const auto self = weak.lock();
+      if (!self || self->closed_ || self->broken_) return;
+      if (self->asked_ != asked) return self->guard(idle);
+      self->broken_ = Error{.reason = Reason::kTransport, .message = "silence"};
+      self->wake();
+    });
+  }
+
   void wake() {
     signal_.notify_all();
     clock_.touch();
   }
 
-  void mark() {
-    if (closed_ || ended_ || broken_) return;
-    schedule(model_.bookmark(kind_, false));
-    clock_.after(seconds(5 + random_.below(50)), [self = shared_from_this()] { self->mark(); });
+  void mark_later() {
+    clock_.after(seconds(5 + random_.below(50)), [weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (!self || self->closed_ || self->ended_ || self->broken_) return;
+      if (auto bookmark = self->watch_->bookmark(); !bookmark.empty()) {
+        self->schedule(std::move(bookmark));
+      }
+      self->mark_later();
+    });
   }
 
   Signal signal_;
-  ApiModel& model_;
   VirtualClock& clock_;
   Random& random_;
   const Faults& faults_;
-  kube::Kind kind_;
-  size_t next_;
+  std::unique_ptr<Server::Watch> watch_;
   Duration lag_;
-  std::vector<std::string> first_;
   Instant last_{};
   std::deque<std::string> arrived_;
   std::optional<Error> broken_;
   bool frozen_ = false;
   bool ended_ = false;
   bool closed_ = false;
-  uint64_t reads_ = 0;
+  bool is_guarded_ = false;
+  Instant asked_{};
 };
 
 namespace {
@@ -171,9 +179,9 @@ class TextBody final : public http::BodyStream {
 
 }  // namespace
 
-Wire::Wire(ApiModel& model, VirtualClock& clock, Random& random, const Faults& faults,
+Wire::Wire(Server& server, VirtualClock& clock, Random& random, const Faults& faults,
            Executor executor, std::string who)
-    : model_(model),
+    : server_(server),
       clock_(clock),
       random_(random),
       faults_(faults),
@@ -189,13 +197,6 @@ Duration Wire::delay() {
   return microseconds(200 + random_.below(10000));
 }
 
-void Wire::changed(const kube::Kind& kind) {
-  std::erase_if(streams_, [](const auto& stream) { return stream->closed(); });
-  for (const auto& stream : streams_) {
-    if (stream->kind() == kind) stream->tell_changes();
-  }
-}
-
 // From here on the request lives by itself.
 void Wire::deliver(const http::Request& request, std::shared_ptr<Answer> answer) {
   clock_.after(request.timeout, [answer] { answer->give(lost(true, "timed out")); });
@@ -205,16 +206,19 @@ void Wire::deliver(const http::Request& request, std::shared_ptr<Answer> answer)
   const bool fails = random_.chance(faults_.server_error);
   const bool fails_after = random_.chance(0.5);
   const bool too_many = random_.chance(faults_.too_many);
+  const bool denied = request.method == "POST" && random_.chance(faults_.denied);
   const Duration back = delay();
-  clock_.after(delay(), [&model = model_, &clock = clock_, request, answer, who = who_, lost_there,
-                         lost_back, fails, fails_after, too_many, back] {
+  clock_.after(delay(), [&server = server_, &clock = clock_, request, answer, who = who_,
+                         lost_there, lost_back, fails, fails_after, too_many, denied, back] {
     http::Response response;
     if (lost_there) return answer->give(lost(true, "reset"));
     if (too_many) {
       response = failure(429, "TooManyRequests", "slow down");
       response.headers.set("Retry-After", "1");
+    } else if (denied) {
+      response = failure(403, "Forbidden", "admission webhook \"policy\" denied the request");
     } else {
-      if (!fails || fails_after) response = model.handle(request, who);
+      if (!fails || fails_after) response = server.handle(request, who);
       if (fails) response = failure(500, "InternalError", "the server failed");
     }
     clock.after(back, [answer, response = std::move(response), lost_back]() mutable {
@@ -233,7 +237,7 @@ Task<Result<http::Response>> Wire::send(const http::Request& request) {
 }
 
 Task<Result<http::StreamResponse>> Wire::open(const http::Request& request) {
-  if (ApiModel::is_watch(http::parse_target(request.target))) {
+  if (Server::is_watch(http::parse_target(request.target))) {
     co_return co_await open_watch(request);
   }
   auto whole = co_await send(request);
@@ -250,23 +254,25 @@ Task<Result<http::StreamResponse>> Wire::open_watch(http::Request request) {
   if (random_.chance(faults_.never_leaves + faults_.lost_there + faults_.lost_back)) {
     co_return lost(false, "connection refused");
   }
-  const auto target = http::parse_target(request.target);
-  auto start = model_.watch(target);
-  http::StreamResponse response{.status = 200};
-  if (start.refused) {
-    if (start.refused->status == 410 && !random_.chance(faults_.expired_as_http)) {
-      response.body = std::make_unique<TextBody>(
-          "{\"type\":\"ERROR\",\"object\":" + start.refused->body + "}\n", false);
-    } else {
-      response.status = start.refused->status;
-      response.body = std::make_unique<TextBody>(start.refused->body, false);
-    }
+  std::erase_if(streams_, [](const auto& stream) { return stream->closed(); });
+  auto stream = std::make_shared<Stream>(executor_, clock_, random_, faults_);
+  auto answer = server_.watch(request, [to = stream.get()](std::string piece) {
+    to->schedule(std::move(piece));
+  });
+  http::StreamResponse response{.status = 200, .headers = std::move(answer.headers)};
+  if (answer.refused) {
+    const bool as_event = answer.refused->status == 410 && !answers_protobuf(request) &&
+                          !random_.chance(faults_.expired_as_http);
+    if (!as_event) response.status = answer.refused->status;
+    response.body = std::make_unique<TextBody>(
+        as_event ? "{\"type\":\"ERROR\",\"object\":" + answer.refused->body + "}\n"
+                 : answer.refused->body,
+        false);
     co_return response;
   }
-  auto stream =
-      std::make_shared<Stream>(executor_, model_, clock_, random_, faults_, std::move(start));
-  const auto timeout = kube::parse_resource_version(target.get("timeoutSeconds"));
-  stream->begin(seconds(static_cast<int64_t>(timeout)));
+  const auto timeout = http::parse_target(request.target).get("timeoutSeconds");
+  stream->begin(std::move(answer.watch),
+                seconds(static_cast<int64_t>(kube::parse_resource_version(timeout))));
   streams_.push_back(stream);
   response.body = std::make_unique<WatchBody>(std::move(stream), request.idle_timeout);
   co_return response;

@@ -1,4 +1,4 @@
-// The network between one operator and the model: requests that come late, get lost on the way
+// The network between one operator and the server: requests that come late, get lost on the way
 // there or on the way back, and watch streams that lag, break, or fall silent.
 //
 // A request that has left its operator arrives whether or not the operator still lives: it is the
@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "http/client.h"
-#include "tests/simulation/model.h"
+#include "tests/simulation/server.h"
 #include "tests/simulation/virtual_clock.h"
 
 namespace grapnel::simulation {
@@ -23,6 +23,8 @@ struct Faults {
   double lost_back = 0;      // lost after the server has done it; nor can it here
   double server_error = 0;   // 500, before or after taking effect
   double too_many = 0;       // 429 with Retry-After
+  double denied = 0;         // a create: 403, by somebody's policy
+  double webhook_down = 0;   // a webhook is needed and does not answer: 500
   double hangs = 0;          // no answer until the client gives up
   double slow = 0;           // takes seconds
   double stream_cut = 0;     // a watch: per delivery
@@ -34,15 +36,12 @@ class Stream;
 
 class Wire final : public http::Transport {
  public:
-  Wire(ApiModel& model, VirtualClock& clock, Random& random, const Faults& faults,
+  Wire(Server& server, VirtualClock& clock, Random& random, const Faults& faults,
        Executor executor, std::string who);
   ~Wire() override;
 
   Task<Result<http::Response>> send(const http::Request& request) override;
   Task<Result<http::StreamResponse>> open(const http::Request& request) override;
-
-  // The model has changed: streams of that kind have something to tell.
-  void changed(const kube::Kind& kind);
 
  private:
   struct Answer;
@@ -50,7 +49,7 @@ class Wire final : public http::Transport {
   Duration delay();
   Task<Result<http::StreamResponse>> open_watch(http::Request request);
 
-  ApiModel& model_;
+  Server& server_;
   VirtualClock& clock_;
   Random& random_;
   const Faults& faults_;

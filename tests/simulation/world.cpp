@@ -2,18 +2,48 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
+
+#include "tests/simulation/model.h"
+#include "tests/simulation/selection.h"
 
 namespace grapnel::simulation {
 namespace {
 
 const kube::Kind& kLease = kube::kinds::kLease;
+const kube::Kind& kEvent = kube::kinds::kEvent;
 // Far more than any subject needs once the faults are over.
 constexpr size_t kMostWritesToSettle = 1000;
 
-std::vector<ModelKind> with_lease(std::vector<ModelKind> kinds) {
-  kinds.push_back({kLease});
+// What every operator writes, whatever it operates.
+std::vector<ServedKind> with_common(std::vector<ServedKind> kinds) {
+  for (const auto& kind : {kLease, kEvent}) {
+    if (std::ranges::find(kinds, kind, &ServedKind::kind) == kinds.end()) kinds.push_back({kind});
+  }
   return kinds;
+}
+
+// Nobody reads an Event that is half empty, and API servers refuse most of those.
+std::optional<std::string> fault_of_event(const Json& event) {
+  for (const auto* name : {"eventTime", "reportingController", "reportingInstance", "action",
+                           "reason", "note"}) {
+    if (string_or(grapnel::find(event, name)).empty()) return fmt::format("has no {}", name);
+  }
+  const auto type = string_or(grapnel::find(event, "type"));
+  if (type != "Normal" && type != "Warning") return fmt::format("is of type '{}'", type);
+  if (string_or(grapnel::find(event, "note")).size() > 1024) return "is too long";
+  if (!parse_time(string_or(grapnel::find(event, "eventTime")))) return "has no time";
+  const auto ns = string_or(at(event, "regarding", "namespace"));
+  if (meta_text(event, "namespace") != (ns.empty() ? "default" : ns)) return "lies elsewhere";
+  for (const auto* name : {"apiVersion", "kind", "name", "uid"}) {
+    if (string_or(at(event, "regarding", name)).empty()) {
+      return fmt::format("is about something without {}", name);
+    }
+  }
+  const Json* series = grapnel::find(event, "series");
+  if (series != nullptr && int_or(grapnel::find(*series, "count")) < 2) return "is no series";
+  return std::nullopt;
 }
 
 Faults draw_faults(Random& random) {
@@ -25,6 +55,8 @@ Faults draw_faults(Random& random) {
           .lost_back = upto(0.03),
           .server_error = upto(0.03),
           .too_many = upto(0.02),
+          .denied = upto(0.01),
+          .webhook_down = upto(0.1),
           .hangs = upto(0.005),
           .slow = upto(0.05),
           .stream_cut = upto(0.05),
@@ -48,11 +80,14 @@ struct World::Operator {
       : name(std::move(name_in)),
         context(std::make_unique<boost::asio::io_context>(1)),
         random(world.random_.next()),
-        wire(std::make_shared<Wire>(world.model_, world.clock_, world.random_, world.faults_,
+        wire(std::make_shared<Wire>(*world.server_, world.clock_, world.random_, world.faults_,
                                     context->get_executor(), name)),
-        client(wire, nullptr, {.server = "http://model:1", .clock = &world.clock_}),
+        client(wire, nullptr,
+               {.server = "http://server:1",
+                .protobuf = world.random_.chance(0.5),
+                .clock = &world.clock_}),
         manager(context->get_executor(), client, world.clock_, random, options(world)) {
-    parts = world.subject_.install(manager);
+    parts = world.subject_.install(manager, world.ns_);
     running = spawn(context->get_executor(), [](Operator& self) -> Task<> {
       auto end = co_await self.manager.run();
       self.ended = true;
@@ -64,6 +99,8 @@ struct World::Operator {
     runtime::ManagerOptions out;
     // A process that cannot sync would be restarted; so do we, but later.
     out.sync_timeout = minutes(5);
+    out.list_page = 3;  // several pages even of so few
+    out.events = runtime::EventOptions{.instance = name};
     if (world.with_lease_) {
       out.lease = runtime::LeaseOptions{.ns = "default", .name = "operator", .identity = name};
     }
@@ -94,23 +131,22 @@ struct World::Operator {
   std::optional<uint64_t> crashes_after;  // so many more steps of its loop
 };
 
-World::World(uint64_t seed, Subject& subject, bool verbose)
-    : seed_(seed),
-      subject_(subject),
-      verbose_(verbose),
-      random_(seed),
-      model_(with_lease(subject.kinds())) {
+std::unique_ptr<Server> make_model(const Subject& subject, VirtualClock& clock, Random& random) {
+  auto model = std::make_unique<ApiModel>(with_common(subject.kinds()), subject.webhooks());
+  model->set_watch_list(random.chance(0.5));
+  model->set_wall_time([&clock] { return format_time(clock.now()); });
+  return model;
+}
+
+World::World(uint64_t seed, Subject& subject, WorldOptions options)
+    : seed_(seed), subject_(subject), options_(std::move(options)), random_(seed) {
   calm_ = random_.chance(0.06);
   with_lease_ = random_.chance(0.5);
   if (!calm_) faults_ = draw_faults(random_);
-  model_.set_watch_list(random_.chance(0.5));
-  model_.set_wall_time([this] { return format_time(clock_.now()); });
-  model_.on_write([this](const WriteSeen& write) { saw_write(write); });
-  model_.on_change([this](const kube::Kind& kind) {
-    for (const auto& op : operators_) {
-      if (op) op->wire->changed(kind);
-    }
-  });
+  if (random_.chance(0.5)) ns_ = "default";
+  server_ = options_.make_server(subject, clock_, random_);
+  server_->set_webhooks_down([this] { return random_.chance(faults_.webhook_down); });
+  server_->on_write([this](const WriteSeen& write) { saw_write(write); });
 }
 
 World::~World() = default;
@@ -123,6 +159,7 @@ Report World::run() {
   run_until(end);
   trouble_ = false;
   faults_ = {};
+  if (std::exchange(cluster_waits_, false)) live_later();
   settle();
   stay_at_rest();
   report_.virtual_time = clock_.elapsed();
@@ -146,10 +183,10 @@ void World::plan_trouble() {
     const Duration when = milliseconds(random_.below(40000));
     switch (random_.below(4)) {
       case 0:
-        clock_.after(when, [this] { model_.forget_history(); });
+        clock_.after(when, [this] { server_->forget_history(); });
         break;
       case 1:
-        clock_.after(when, [this] { model_.forget_pages(); });
+        clock_.after(when, [this] { server_->forget_pages(); });
         break;
       case 2:
         clock_.after(when, [this, slot = random_.below(operators_.size())] {
@@ -165,22 +202,23 @@ void World::plan_trouble() {
 void World::disturb_later() {
   clock_.after(milliseconds(random_.below(4000)), [this] {
     if (!trouble_) return;
-    subject_.disturb(model_, random_);
+    subject_.disturb(*server_, random_, clock_.now());
     disturb_later();
   });
 }
 
 void World::collect_garbage_later() {
   clock_.after(milliseconds(100 + random_.below(3000)), [this] {
-    model_.collect_one_orphan();
-    collect_garbage_later();
+    garbage_waits_ = !server_->collect_one_orphan();
+    if (!garbage_waits_) collect_garbage_later();
   });
 }
 
-void World::live_later() {
-  clock_.after(milliseconds(50 + random_.below(400)), [this] {
-    subject_.live(model_, random_, trouble_);
-    live_later();
+void World::live_later(Duration after) {
+  clock_.after(after + milliseconds(50 + random_.below(400)), [this] {
+    const auto next = subject_.live(*server_, random_, {clock_.now(), trouble_});
+    cluster_waits_ = !next;
+    if (next) live_later(*next);
   });
 }
 
@@ -218,11 +256,8 @@ void World::freeze(size_t slot, Duration length) {
 void World::steal_lease() {
   if (!trouble_) return;
   say("the lease is stolen");
-  model_.handle({.method = "PATCH",
-                 .target = "/apis/coordination.k8s.io/v1/namespaces/default/leases/operator",
-                 .headers = {{"Content-Type", "application/merge-patch+json"}},
-                 .body = R"({"spec":{"holderIdentity":"a thief"}})"},
-                "admin");
+  server_->ask("admin", "PATCH", collection_of(kLease) + "/operator",
+               JsonObject{{"spec", JsonObject{{"holderIdentity", "a thief"}}}});
 }
 
 // ---- the loop -----------------------------------------------------------------------------------
@@ -238,7 +273,7 @@ void World::run_until(Instant end) {
 
 void World::run_loops() {
   for (bool again = true; again && !report_.violation;) {
-    again = false;
+    again = server_->poll();
     const size_t first = random_.below(operators_.size());
     for (size_t i = 0; i < operators_.size(); ++i) {
       again |= run_loop((first + i) % operators_.size());
@@ -279,6 +314,7 @@ void World::settle() {
   }
   while (!report_.violation) {
     run_until(clock_.instant() + seconds(2));
+    if (auto late = subject_.check_alive(*server_, clock_.now())) violate(std::move(*late));
     const auto why = unsettled();
     if (!why) return;
     if (clock_.instant() > limit) violate("does not settle: " + *why);
@@ -296,8 +332,8 @@ void World::stay_at_rest() {
   if (const auto why = unsettled()) violate("did not stay settled: " + *why);
 }
 
-std::optional<std::string> World::unsettled() const {
-  if (auto why = subject_.check_settled(model_)) return why;
+std::optional<std::string> World::unsettled() {
+  if (auto why = subject_.check_settled(*server_)) return why;
   bool one_works = false;
   for (const auto& op : operators_) {
     if (!op) return "an operator is down";
@@ -314,14 +350,16 @@ std::optional<std::string> World::unsettled() const {
 std::optional<std::string> World::cache_differs(const Operator& op) const {
   for (const auto& informer : op.manager.informers()) {
     const auto& cache = informer->base_cache();
-    const auto objects = model_.all(informer->kind());
+    const auto& filter = informer->filter();
+    const Selection selection(filter.ns, filter.label_selector, filter.field_selector);
+    auto objects = server_->all(informer->kind());
+    std::erase_if(objects, [&](const Json* object) { return !selection.matches(*object); });
     if (objects.size() != cache.size()) {
       return fmt::format("{} has {} of {} {}", op.name, cache.size(), objects.size(),
                          informer->kind().plural);
     }
     for (const Json* object : objects) {
-      const kube::Key key{Interned(string_or(at(*object, "metadata", "namespace"))),
-                          std::string(string_or(at(*object, "metadata", "name")))};
+      const kube::Key key = key_of(*object);
       const auto version = string_or(at(*object, "metadata", "resourceVersion"));
       const auto* meta = cache.meta(key);
       if (meta == nullptr || std::to_string(meta->resource_version) != version) {
@@ -337,14 +375,22 @@ std::optional<std::string> World::cache_differs(const Operator& op) const {
 void World::saw_write(const WriteSeen& write) {
   report_.digest =
       mix(report_.digest, fmt::format("{} {} {} {} {}", clock_.elapsed().count(), write.who,
-                                      write.verb, name_of(write), model_.version()));
+                                      write.verb, name_of(write), server_->version()));
   if (write.kind == kLease) return;
-  if (write.changed) ++report_.writes;
+  if (std::exchange(garbage_waits_, false)) collect_garbage_later();
+  if (std::exchange(cluster_waits_, false)) live_later();
+  // Events are sent again long after what they tell of.
+  if (write.changed && write.kind != kEvent) ++report_.writes;
   say(fmt::format("{} {} {} {}{}", write.who, write.verb, write.kind.kind, name_of(write),
                   write.changed ? "" : " (changes nothing)"));
   if (calm_ && !write.changed && write.who.starts_with("operator"))
     violate("a write that changes nothing");
-  if (auto broken = subject_.check_write(model_, write)) violate(*broken);
+  if (write.kind == kEvent && write.after != nullptr) {
+    if (auto fault = fault_of_event(*write.after)) {
+      violate(fmt::format("the event {} {}", name_of(write), *fault));
+    }
+  }
+  if (auto broken = subject_.check_write(*server_, write)) violate(*broken);
 }
 
 void World::check_leaders() {
@@ -358,7 +404,7 @@ void World::violate(std::string what) {
 }
 
 void World::say(const std::string& what) const {
-  if (verbose_)
+  if (options_.verbose)
     fmt::print("{:10.6f} {}\n", static_cast<double>(clock_.elapsed().count()) / 1e6, what);
 }
 

@@ -7,13 +7,14 @@
 // server, and stay at rest.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
-#include "tests/simulation/model.h"
+#include "tests/simulation/server.h"
 #include "tests/simulation/subject.h"
 #include "tests/simulation/virtual_clock.h"
 #include "tests/simulation/wire.h"
@@ -28,9 +29,19 @@ struct Report {
   Duration virtual_time{};
 };
 
+// Makes the server of a world; the clock outlives it.
+using MakeServer = std::function<std::unique_ptr<Server>(const Subject& subject,
+                                                         VirtualClock& clock, Random& random)>;
+std::unique_ptr<Server> make_model(const Subject& subject, VirtualClock& clock, Random& random);
+
+struct WorldOptions {
+  bool verbose = false;
+  MakeServer make_server = make_model;
+};
+
 class World {
  public:
-  World(uint64_t seed, Subject& subject, bool verbose = false);
+  World(uint64_t seed, Subject& subject, WorldOptions options = {});
   ~World();
   Report run();
 
@@ -45,7 +56,7 @@ class World {
   void steal_lease();
   void disturb_later();
   void collect_garbage_later();
-  void live_later();
+  void live_later(Duration after = Duration::zero());
   void run_until(Instant end);
   void run_loops();
   bool run_loop(size_t slot);
@@ -53,23 +64,27 @@ class World {
   void stay_at_rest();
   void saw_write(const WriteSeen& write);
   void check_leaders();
-  std::optional<std::string> unsettled() const;
+  std::optional<std::string> unsettled();
   std::optional<std::string> cache_differs(const Operator& op) const;
   void violate(std::string what);
   void say(const std::string& what) const;
 
   uint64_t seed_;
   Subject& subject_;
-  bool verbose_;
+  WorldOptions options_;
   VirtualClock clock_;
   Random random_;
   Faults faults_;
   bool calm_ = false;  // no faults at all: then nothing may be written in vain
   bool with_lease_ = false;
   bool trouble_ = true;
-  ApiModel model_;
+  std::unique_ptr<Server> server_;
+  std::string ns_;  // that the operators look at; "": all
   std::vector<std::unique_ptr<Operator>> operators_;  // by slot; null: down
   size_t incarnations_ = 0;
+  // The cluster has nothing to do until somebody writes something.
+  bool garbage_waits_ = false;
+  bool cluster_waits_ = false;
   Report report_;
 };
 

@@ -37,16 +37,21 @@ class FaultySubject final : public Subject {
   enum class Fault { kForgetsDrift, kNamesByChance, kDeletesTooMuch };
   explicit FaultySubject(Fault fault) : fault_(fault) {}
 
-  std::vector<ModelKind> kinds() const override { return right_->kinds(); }
-  void disturb(ApiModel& model, Random& random) override { right_->disturb(model, random); }
-  std::optional<std::string> check_write(const ApiModel& model, const WriteSeen& write) override {
-    return right_->check_write(model, write);
+  std::vector<ServedKind> kinds() const override { return right_->kinds(); }
+  void disturb(Server& server, Random& random, Time now) override {
+    right_->disturb(server, random, now);
   }
-  std::optional<std::string> check_settled(const ApiModel& model) override {
-    return right_->check_settled(model);
+  std::optional<Duration> live(Server& server, Random& random, Moment moment) override {
+    return right_->live(server, random, moment);
+  }
+  std::optional<std::string> check_write(const Server& server, const WriteSeen& write) override {
+    return right_->check_write(server, write);
+  }
+  std::optional<std::string> check_settled(const Server& server) override {
+    return right_->check_settled(server);
   }
 
-  std::shared_ptr<void> install(runtime::Manager& manager) override {
+  std::shared_ptr<void> install(runtime::Manager& manager, const std::string& /*ns*/) override {
     auto& echoes = manager.add_informer<Echo>({.kind = kEcho}, decode_echo);
     auto& children =
         manager.add_informer<EchoChild>({.kind = kube::kinds::kConfigMap}, decode_echo_child);
