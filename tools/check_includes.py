@@ -30,7 +30,6 @@ LIBRARIES = {
     r"nghttp2/": {"http"},
     r"openssl/": {"http"},
     r"sqlite3": {"local"},
-    r"zstd": {"local"},
     r"prometheus/": {"runtime"},
     r"spdlog/": {"base"},
     r"CLI/": {"cli"},

@@ -68,18 +68,24 @@ TEST_F(AsyncTest, CancellationReachesATaskThatWaitsForASignal) {
 
 TEST_F(AsyncTest, AHandleMayBeDroppedOutsideTheLoopJustBeforeItsTaskEnds) {
   Signal signal(executor);
-  bool ended = false;
+  bool unwound = false;
   {
-    auto child = spawn(executor, [](Signal& s, bool& e) -> Task<> {
+    auto child = spawn(executor, [](Signal& s, bool& flag) -> Task<> {
+      struct Guard {
+        bool& flag;
+        ~Guard() { flag = true; }
+      } guard{flag};
       co_await s.wait();
-      e = true;
-    }(signal, ended));
+    }(signal, unwound));
     loop.run_for(milliseconds(1));
     signal.notify_all();
   }
+  EXPECT_FALSE(unwound);
   loop.restart();
-  loop.run_for(milliseconds(10));
-  SUCCEED() << "no matter which came first: " << ended;
+  loop.run_for(seconds(10));
+  // Whichever came first, the task has ended, and nothing waits for it any more.
+  EXPECT_TRUE(unwound);
+  EXPECT_TRUE(loop.stopped());
 }
 
 // As in a simulated crash: the loop goes first, then what ran on it.

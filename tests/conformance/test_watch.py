@@ -1,5 +1,7 @@
 """Watches of our client on a real kube-apiserver: the lines, and the ways in which they end."""
 
+import time
+
 import pytest
 
 from conformance.probe import CONFIG_MAP, ProbeError
@@ -49,10 +51,13 @@ def test_resuming_misses_nothing(probe, namespace, version):
 
 
 def test_the_server_ends_it_after_the_time_asked_for(probe, namespace, version):
+    probe.create(kind=CONFIG_MAP, object=config_map(namespace, "a", {"mine": "yes"}))
+    begin = time.monotonic()
     watch = probe.start("watch", kind=CONFIG_MAP, namespace=namespace, resource_version=version,
                         label_selector="mine", timeout=1)
-    events = list(watch.lines())
-    assert all(event["type"] == "BOOKMARK" for event in events)
+    events = [event for event in watch.lines() if event["type"] != "BOOKMARK"]
+    assert [short(event) for event in events] == [("ADDED", "a")]
+    assert 0.9 < time.monotonic() - begin < 30
 
 
 def test_a_bookmark_comes_before_the_end(probe, namespace, version):

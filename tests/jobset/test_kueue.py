@@ -108,8 +108,10 @@ def test_waits_runs_and_gives_its_place_to_the_next(cluster):
                "does not complete")
         expect(cluster, name, lambda: workload(cluster, name).get("Finished") == "True",
                "Kueue does not see its end")
-    assert all("queue-name" not in label for job in jobs_of(cluster, "first")
-               for label in job["metadata"]["labels"]), "its Jobs are queued by themselves"
+    jobs = jobs_of(cluster, "first")
+    assert len(jobs) == 2
+    assert all("queue-name" not in label for job in jobs for label in job["metadata"]["labels"]), \
+        "its Jobs are queued by themselves"
 
 
 def test_runs_on_other_nodes_when_it_is_admitted_again(cluster):
@@ -119,13 +121,15 @@ def test_runs_on_other_nodes_when_it_is_admitted_again(cluster):
            "Kueue does not see that its pods are ready")
     # The whole queue is stopped, and has quota on other nodes when it goes on.
     change(cluster, CLUSTER_QUEUE, {"stopPolicy": "HoldAndDrain"})
-    expect(cluster, "moved", lambda: all(j["spec"]["suspend"] for j in jobs_of(cluster, "moved"))
+    expect(cluster, "moved", lambda: [j["spec"]["suspend"] for j in jobs_of(cluster, "moved")] == [True] * 2
            and running_on(cluster, "moved") is False, "is not suspended")
     change(cluster, CLUSTER_QUEUE, {"resourceGroups": quota(0, 2)})
     change(cluster, CLUSTER_QUEUE, {"stopPolicy": "None"})
     expect(cluster, "moved", lambda: running_on(cluster, "moved") == {"reserved"},
            "does not run on the other nodes")
-    for job in jobs_of(cluster, "moved"):
+    jobs = jobs_of(cluster, "moved")
+    assert len(jobs) == 2
+    for job in jobs:
         pod = job["spec"]["template"]["spec"]
         assert pod["nodeSelector"] == {"example.com/reserved": "true"}
         assert [t["key"] for t in pod["tolerations"]] == ["example.com/reserved"]

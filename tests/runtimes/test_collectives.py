@@ -6,8 +6,9 @@ import pytest
 
 from pods.cluster import service
 
-PROGRAMS = pathlib.Path(__file__).parent / "programs"
 SIZE = 2
+# Mounted: of a checkout below /tmp a pod sees nothing, for its /tmp is its own.
+PROGRAMS = {"name": "programs", "hostPath": {"path": str(pathlib.Path(__file__).parent / "programs")}}
 
 
 def job(name, python, program):
@@ -18,9 +19,10 @@ def job(name, python, program):
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
             "spec": {"completions": SIZE, "parallelism": SIZE, "completionMode": "Indexed", "backoffLimit": 0,
                      "template": {"metadata": {"labels": {"group": name}},
-                                  "spec": {"restartPolicy": "Never", "subdomain": name,
+                                  "spec": {"restartPolicy": "Never", "subdomain": name, "volumes": [PROGRAMS],
                                            "containers": [{"name": "main", "image": "host", "env": env,
-                                                           "command": [python, str(PROGRAMS / program)]}]}}}}
+                                                           "volumeMounts": [{"name": "programs", "mountPath": "/programs"}],
+                                                           "command": [python, f"/programs/{program}"]}]}}}}
 
 
 def outputs(cluster, name, timeout=240):

@@ -12,8 +12,10 @@ COMMON = "--num-cpus=1 --object-store-memory=100000000 --disable-usage-stats"
 
 def ray_pod(name, group, script, python, folder):
     mounts = {"volumes": [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "512Mi"}},
-                          {"name": "signs", "hostPath": {"path": str(folder)}}],
-              "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}, {"name": "signs", "mountPath": "/signs"}]}
+                          {"name": "signs", "hostPath": {"path": str(folder)}},
+                          {"name": "programs", "hostPath": {"path": str(PROGRAMS)}}],
+              "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}, {"name": "signs", "mountPath": "/signs"},
+                               {"name": "programs", "mountPath": "/programs"}]}
     # On a busy machine Ray gives up after 30 s: it is started again, as operators do.
     thing = pod(name, script, labels={"ray": group}, restart="OnFailure" if "worker" in name else "Never", **mounts,
                 env=[{"name": "PATH", "value": f"{pathlib.Path(python).parent}:/usr/bin:/bin"}])
@@ -26,7 +28,7 @@ def start(cluster, group, *place):
     cluster.create(service(group, {"ray": group}, port=6379, headless=True, publishNotReadyAddresses=True))
     cluster.create(ray_pod(f"{group}-head", group,
                            f"until ray start --head --port=6379 --dashboard-host=0.0.0.0 {COMMON}; do ray stop --force; done; "
-                           f"python {PROGRAMS / 'ray_sum.py'} {WORKERS + 1} /signs", *place))
+                           f"python /programs/ray_sum.py {WORKERS + 1} /signs", *place))
     # By the shell: six Pythons that start again and again would take the head's time.
     wait = f"until bash -c '</dev/tcp/{group}-head.{group}/6379' 2>/dev/null; do sleep 0.3; done"
     for i in range(WORKERS):
