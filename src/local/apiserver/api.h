@@ -68,8 +68,8 @@ struct Reply {
 Answer<Json> decode_body(const Call& call);
 // The object of a create or update: of the right kind and version, its fields checked.
 Answer<Json> decode_object(Call& call);
-// Fields the kind does not know are taken out, and refused or warned of as the request asks. A
-// value of the wrong type is an error.
+// Fields that the kind does not know are removed, and refused or warned about as the request asks.
+// A value of the wrong type is an error.
 Answer<> check_fields(Call& call, Json& object);
 // A server-side apply.
 bool is_apply(const Call& call);

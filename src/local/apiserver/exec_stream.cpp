@@ -22,8 +22,8 @@ Task<Result<>> send(http::WebSocket& socket, Channel channel, std::string_view d
   co_return co_await socket.write(message);
 }
 
-// What comes is read by a Task of its own: a read of a WebSocket that is cut off takes the socket
-// with it, and a command may end while its input is still open.
+// A separate Task reads from the client: cancelling a read of a WebSocket breaks the socket, and a
+// command may end while its input is still open.
 class Streams final : public PodStreams {
  public:
   Streams(Executor executor, http::WebSocket& socket)
@@ -169,7 +169,7 @@ Task<> serve_exec(Api& api, const Call& call, http::Exchange& exchange) {
   auto running = run(*api.pods, std::move(request), streams, ended);
   bool over = true;
   if (attach) {
-    // It may be silent for long: a client that has gone is noticed by its going alone.
+    // It may be silent for long: only a closed connection shows that the client has gone.
     over = co_await unless(streams.until_gone(), std::move(running));
   } else {
     co_await std::move(running);

@@ -77,7 +77,7 @@ Answer<> parse_write_options(Call& call) {
   return {};
 }
 
-// Where a request can be answered at all: names with some methods, namespaces with others.
+// Which methods are possible: with a name, with a namespace, or without.
 bool is_possible(const Call& call) {
   const RequestInfo& info = call.info;
   if (!info.subresource.empty()) return true;
@@ -188,7 +188,7 @@ Task<> handle(Api& api, http::Exchange& exchange) {
   }
   call.type = api.registry.find(call.info.group, call.info.version, call.info.plural);
   if (!is_served(call)) {
-    // Groups of definitions come and go with them; the others answer for every path.
+    // Groups of definitions come and go with the definitions; the others exist for every path.
     const bool known = api.registry.is_builtin_group(call.info.group) ||
                        (call.type && !call.info.subresource.empty());
     co_await respond(exchange, call,

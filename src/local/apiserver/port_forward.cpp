@@ -12,7 +12,7 @@ namespace grapnel::local {
 namespace {
 
 constexpr std::string_view kProtocol = "SPDY/3.1+portforward.k8s.io";
-// What a pod is slow to take is held back at the client, not here.
+// If the pod is slow to read, data waits at the client, not here.
 constexpr size_t kAhead = size_t{1} << 20;
 
 bool offers_protocol(const http::Request& request) {
@@ -141,7 +141,7 @@ class Session {
     connection.finish_writing();
   }
 
-  // The client's going is noticed where it is read from.
+  // That the client has gone is noticed where we read from it.
   Task<> send(std::string bytes) { (void)co_await socket_.write(bytes); }
 
   Api& api_;

@@ -14,7 +14,7 @@
 namespace grapnel::local {
 namespace {
 
-// They speak of one connection; a proxy has two.
+// These headers are about one connection; a proxy has two.
 constexpr std::array<std::string_view, 9> kHopByHop = {"Connection",
                                                        "Keep-Alive",
                                                        "Proxy-Authenticate",
@@ -150,7 +150,7 @@ Task<> carry(http::ByteStream& from, PodConnection& to) {
   to.finish_writing();
 }
 
-// Both ways, until the pod has said all.
+// Both ways, until the pod has sent everything.
 Task<> carry_upgraded(Api& api, http::Response head, std::string rest, PodConnection& pod,
                       http::Exchange& exchange) {
   auto client = co_await exchange.upgrade(std::move(head.headers));

@@ -18,7 +18,7 @@ struct ProxyTarget {
 };
 ProxyTarget parse_proxy_target(std::string_view text);
 
-// The request as the process in the pod gets it. No credentials of the cluster are among it.
+// The request as the process in the pod gets it, without credentials of the cluster.
 std::string request_for_pod(const http::Request& request, std::string_view path);
 
 }  // namespace grapnel::local

@@ -89,8 +89,8 @@ int64_t grace_of(const Json& object, const ResourceType& type, const DeleteOptio
   return grace < 0 ? 1 : grace;
 }
 
-// A definition that has objects stays until they are gone; who deletes them takes this finalizer
-// away.
+// A definition that has objects stays until they are gone. The controller that deletes them removes
+// this finalizer.
 void hold_definition(JsonObject& definition, Time now) {
   JsonObject& meta = ensure_object(definition, "metadata");
   Json& finalizers = meta["finalizers"];
@@ -271,7 +271,7 @@ Task<Answer<Removed>> remove_one(Api& api, Call& call, std::string ns, std::stri
   }
   if (!holds_on(object, *type)) {
     if (options.dry_run) co_return Removed{.object = stored, .gone = true};
-    // What watchers see last is the object as it was, not marked.
+    // Watchers see the object as it was at the end, without the mark.
     auto ended = co_await write_end(api, *type, key, type->graceful ? object : current);
     if (!ended) co_return Refusal(ended.error());
     co_return Removed{.object = *ended, .gone = true};

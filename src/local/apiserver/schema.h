@@ -10,7 +10,7 @@
 
 namespace grapnel::local {
 
-// Takes out what the schema does not know; the paths of what went.
+// Removes what the schema does not know, and returns the paths of what was removed.
 std::vector<std::string> prune(const Json& schema, Json& object);
 void fill_defaults(const Json& schema, Json& object);
 void validate_schema(const Json& schema, const Json& object, FieldErrors& errors);

@@ -266,7 +266,7 @@ class Validator {
     }
   }
 
-  // An object inside the object says what it is.
+  // An embedded object must have kind and apiVersion.
   void check_resource(const JsonObject& object, const std::string& path) {
     for (const char* name : {"apiVersion", "kind"}) {
       if (string_or(object.if_contains(name)).empty()) {

@@ -15,7 +15,7 @@
 namespace grapnel::local {
 namespace {
 
-// The namespace of the path and of the object are one.
+// The namespaces of the path and of the object must be the same.
 Answer<> match_namespace(const Call& call, Json& object) {
   const std::string_view given = meta_text(object, "namespace");
   if (!call.type->namespaced) {
@@ -49,7 +49,7 @@ Reply reply_of(const Api& api, const Call& call, const Written& written) {
 }
 
 ApiError patch_error(const Call& call, const Error& error) {
-  // A test that fails and a path that is not there are told apart from bad JSON.
+  // A test that fails and a missing path are different errors from bad JSON.
   if (error.is(Reason::kInvalid)) {
     ApiError refusal = invalid(call.type->group, call.type->kind, call.info.name, {});
     refusal.message = error.message;

@@ -210,7 +210,7 @@ class Watch {
     for (;;) {
       const auto change = cursor.next();
       if (!change) {
-        // It is cut, not queued for: the client lists again.
+        // The watch is ended instead of queueing for it: the client lists again.
         encoder_.add_error(out_, too_old(seen_));
         (void)co_await flush();
         co_return false;

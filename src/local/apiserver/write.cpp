@@ -165,7 +165,7 @@ Answer<> check_version(const Call& call, const Json& object, const Json& old, st
   const std::string_view given = meta_text(object, "resourceVersion");
   const std::string_view uid = meta_text(object, "uid");
   const std::string_view old_uid = meta_text(old, "uid");
-  // A patch that changes the uid is told that it cannot.
+  // A patch may not change the uid, and gets an error that says so.
   const bool names_target = edit.needs_version || edit.applied;
   if (names_target && !uid.empty() && uid != old_uid) {
     return Refusal(conflict(call.what(), name,
@@ -420,7 +420,7 @@ Task<Answer<Written>> write_change(Api& api, Call& call, std::string ns, std::st
     review.object = *object;
     auto allowed = co_await api.webhooks.validate(api, call, std::move(review));
     if (!allowed) co_return Refusal(allowed.error());
-    // Others wrote while the webhooks thought: begin again from what is there now.
+    // Somebody wrote while the webhooks worked: start again from the current object.
     co_await api.store.settle(collection, key);
     if (api.store.get(collection, key) != stored) {
       if (attempt >= kWriteAttempts) co_return Refusal(modified(call.what(), name));

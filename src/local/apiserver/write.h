@@ -34,7 +34,7 @@ struct Edit {
 Task<Answer<Written>> write_change(Api& api, Call& call, std::string ns, std::string name,
                                    Edit edit, int attempt = 0);
 
-// Deletes an object of which nothing holds on any more; the answer is its last state.
+// Deletes an object that nothing holds any more; returns its last state.
 Task<Answer<ObjectPtr>> write_end(Api& api, const ResourceType& type, std::string key,
                                   const Json& last);
 

@@ -7,7 +7,7 @@
 namespace grapnel::local {
 namespace {
 
-// A review is small; more than this is no answer.
+// A review is small; anything larger than this is not an answer.
 constexpr size_t kMostBody = 4UL << 20;
 
 struct Place {
@@ -15,7 +15,7 @@ struct Place {
   std::string server_name;  // whose certificate is expected, where the URL does not say it
 };
 
-// The port of a service as its pods have it: Endpoints carry that number.
+// The port of a service on its pods, as Endpoints give it.
 const Json* port_of(const Json& subset, std::string_view port_name) {
   const Json* ports = find(subset, "ports");
   if (ports == nullptr || !ports->is_array()) return nullptr;

@@ -20,7 +20,7 @@ bool contains(const std::vector<std::string>& list, std::string_view wanted) {
                      [wanted](const std::string& one) { return one == "*" || one == wanted; });
 }
 
-// A selector that cannot be read selects everything: better one question too many.
+// A selector that cannot be read selects everything: better one call too many.
 Selector selector_of(const Json& webhook, const char* key) {
   const Json* given = find(webhook, key);
   if (given == nullptr || given->is_null()) return {};

@@ -23,7 +23,7 @@ bool selects(const Selector& selector, const Json& object) {
   return selector.matches(labels == nullptr ? nullptr : labels->if_object());
 }
 
-// Labels of the namespace the object is in; a namespace is in itself.
+// Labels of the object's namespace; a namespace counts as being in itself.
 bool in_selected_namespace(const Api& api, const Call& call, const Webhook& webhook,
                            const Review& review) {
   if (webhook.namespaces.empty()) return true;
@@ -135,7 +135,7 @@ Result<bool> apply_patch(const Json& response, Json& object) {
   return changed;
 }
 
-// Whether the object changed. A webhook that cannot be asked refuses, or is passed over.
+// Whether the object changed. A webhook that cannot be reached refuses, or is ignored.
 Task<Answer<bool>> ask(WebhookCaller& caller, Api& api, Call& call, const Webhook& webhook,
                        Review& review) {
   auto response =
@@ -207,7 +207,7 @@ bool Webhooks::concern(const Api& api, const Call& call, const Review& review) c
 }
 
 Task<Answer<Json>> Webhooks::mutate(Api& api, Call& call, Review review) {
-  // Copies: configurations may change while a webhook thinks.
+  // Copies, since configurations may change while a webhook works.
   std::vector<Webhook> webhooks;
   for (const auto& [name, list] : mutating_)
     webhooks.insert(webhooks.end(), list.begin(), list.end());

@@ -22,7 +22,7 @@ namespace grapnel::local {
 struct Api;
 struct Call;
 
-// What the webhooks are asked about.
+// The write that the webhooks are called for.
 struct Review {
   std::string operation;  // CREATE, UPDATE, DELETE
   std::string ns;
@@ -42,10 +42,10 @@ class Webhooks {
   // `configuration` nullptr: it is gone. `resource`: "mutatingwebhookconfigurations" or the other.
   void set(std::string_view resource, const std::string& name, const Json* configuration);
   void set_residents(const ResidentWebhooks& residents);
-  // Whether a write of this kind may be anyone's business; cheap.
+  // Whether any webhook may want writes of this kind; cheap.
   bool may_concern(const Call& call, std::string_view operation,
                    std::string_view subresource = "") const;
-  // Whether this write is.
+  // Whether any wants this write.
   bool concern(const Api& api, const Call& call, const Review& review) const;
 
   // The object as the webhooks leave it.
@@ -62,8 +62,8 @@ class Webhooks {
   std::unique_ptr<WebhookCaller> caller_;
 };
 
-// A configuration that asks for more than this server can do is refused, or warned of where the
-// rest of it is of use.
+// A configuration that asks for more than this server can do is refused, or gets a warning if the
+// rest of it is useful.
 void validate_webhooks(const Json& configuration, FieldErrors& errors);
 void warn_of_webhooks(const Json& configuration, std::vector<std::string>& warnings);
 

@@ -200,7 +200,7 @@ void pod_defaults(JsonObject& pod) {
   }
   pod_spec_defaults(spec);
   set_default(spec, "enableServiceLinks", true);
-  // The address and the list of addresses are one thing told twice.
+  // The address and the list of addresses say the same thing twice.
   if (JsonObject* status = object_at(pod, "status")) {
     for (const auto& [one, many] : {std::pair("podIP", "podIPs"), std::pair("hostIP", "hostIPs")}) {
       const std::string address(string_or(status->if_contains(one)));
@@ -261,7 +261,7 @@ void pod_prepare_create(JsonObject& pod) {
 }
 
 void pod_prepare_update(JsonObject& pod, const Json& old) {
-  // What admission added at creation is not taken away by a client that does not know of it.
+  // A client that does not know what admission added at creation must not remove it.
   JsonObject& spec = ensure_object(pod, "spec");
   for (const char* key : {"priority", "preemptionPolicy"}) {
     if (const Json* was = at(old, "spec", key)) set_default(spec, key, *was);

@@ -54,7 +54,7 @@ class Round {
            });
   }
 
-  // Ended Jobs are told of once, and only the newest of them stay.
+  // Jobs that have ended are reported once, and only the newest of them are kept.
   void note_ended() {
     std::ranges::sort(ended_, {}, [](const CronChild* job) {
       return std::tuple(job->started.value_or(job->meta.created), job->meta.name());

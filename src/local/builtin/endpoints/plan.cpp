@@ -142,7 +142,7 @@ class Round {
     return all;
   }
 
-  // Slices are filled in the order of their names; what is left over goes.
+  // Slices are filled in the order of their names; surplus ones are deleted.
   void write_slices(std::vector<JsonObject> wanted) {
     auto known = o_.slices;
     std::ranges::sort(known, {}, [](const EndpointsObject* slice) { return slice->meta.name(); });

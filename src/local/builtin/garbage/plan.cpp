@@ -12,7 +12,7 @@ using runtime::Plan;
 
 constexpr std::string_view kForeground = "foregroundDeletion";
 constexpr std::string_view kOrphan = "orphan";
-// A kind that is quiet tells its version by a bookmark only.
+// For a kind without changes, only bookmarks tell the version.
 constexpr seconds kLookAgain{1};
 
 ObjectRef ref(const kube::Kind* kind, const kube::Meta& meta) {
@@ -58,8 +58,8 @@ Patch without_owners(const kube::Kind* kind, const AnyObject& object, Gone gone)
           .if_version = object.meta.resource_version};
 }
 
-// Only those that ask for it hold up the deletion of their owner. What has other owners is not
-// deleted here: it loses this one when its own turn comes.
+// Only dependents that ask for it hold up the deletion of their owner. A dependent with other
+// owners is not deleted here: it loses this owner when it is its own turn.
 Plan delete_dependents_first(const GarbageObserved& o) {
   Plan plan;
   bool waits = false;
@@ -101,7 +101,7 @@ Plan plan(const GarbageObserved& o) {
   if (count(OwnerState::kUnknown) > 0) {
     plan.look_again_in(kLookAgain);
   } else if (count(OwnerState::kPresent) == 0) {
-    // With an owner that waits for us, what we own goes before us in turn.
+    // If an owner waits for us, our own dependents are deleted before us.
     const bool waited_for = count(OwnerState::kWaiting) > 0;
     plan.add(Delete{ref(o.kind, meta), waited_for ? Delete::Propagation::kForeground
                                                   : Delete::Propagation::kBackground});

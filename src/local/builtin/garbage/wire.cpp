@@ -47,7 +47,7 @@ std::optional<Plan> plan_for(const AllObjects& objects, const kube::Uid& uid) {
     observed.dependents.push_back({&dependent.kind->kind, dependent.object.get()});
   }
   Plan plan = local::plan(observed);
-  // An owner whose dependents are not all known must not go before them.
+  // An owner must not be deleted while some of its dependents may be unknown.
   if (meta.is_being_deleted() && !plan.empty() && !objects.complete()) {
     plan = {};
     plan.look_again_in(seconds(1));

@@ -200,7 +200,8 @@ class Round {
     return std::nullopt;
   }
 
-  // First the target condition and the end of all pods; when none is left, the last word.
+  // First the target condition, then the end of all pods, and when none is left, the final
+  // condition.
   void end_with(std::string_view target, std::string_view last, const Verdict& verdict) {
     const bool first = job_.status.condition(target) == nullptr;
     set_condition(status_, target, true, verdict.reason, verdict.message, now_);
@@ -313,7 +314,7 @@ class Round {
                                  [&](const JobPod* pod) { return pod->index() == index; });
   }
 
-  // Those that are furthest from being useful go first.
+  // The pods that are furthest from being useful are deleted first.
   void erase_active(size_t count) {
     for (const JobPod* pod : least_needed(count)) plan_.add(runtime::Delete{ref(*pod)});
   }

@@ -46,7 +46,7 @@ class AllObjects {
 
   AllObjects(Executor executor, kube::Client& client, Clock& clock, Random& random);
 
-  // Both before run(). Kinds are told before their objects.
+  // Set both before run(). Kinds are reported before their objects.
   void on_kind(std::function<void(Followed&)> f) { kind_handlers_.push_back(std::move(f)); }
   void on_change(Handler f) { handlers_.push_back(std::move(f)); }
 

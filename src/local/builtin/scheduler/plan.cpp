@@ -70,7 +70,7 @@ std::string aversion(const SchedulerPod& pod, const SchedulerNode& node) {
   return "";
 }
 
-// What there is too little of for it.
+// The resources of which there is too little for it.
 std::vector<std::string> shortages(const SchedulerPod& pod, const Candidate& candidate) {
   std::vector<std::string> reasons;
   if (candidate.pods_left <= 0) reasons.emplace_back("Too many pods");
@@ -88,8 +88,8 @@ std::vector<std::string> obstacles(const SchedulerPod& pod, const Candidate& can
   return shortages(pod, candidate);
 }
 
-// The pods of lower priority that would have to go for this one; nothing: that would not do. Empty:
-// it has only to wait for those that are going already.
+// The pods of lower priority that would have to be deleted for this one. Nothing: even that would
+// not be enough. Empty: it only has to wait for pods that are being deleted already.
 std::optional<std::vector<const SchedulerPod*>> victims(const SchedulerPod& pod,
                                                         Candidate candidate,
                                                         const SchedulerObserved& o) {
@@ -116,7 +116,7 @@ std::optional<std::vector<const SchedulerPod*>> victims(const SchedulerPod& pod,
     chosen.push_back(other);
   }
   if (!shortages(pod, candidate).empty()) return std::nullopt;
-  // Those stay, the most important first, without whom there is room enough.
+  // Keep those, the most important first, that need not be deleted.
   for (size_t i = chosen.size(); i-- > 0;) {
     candidate.take(*chosen[i]);
     if (shortages(pod, candidate).empty()) {
@@ -151,7 +151,7 @@ Plan preempt(const SchedulerPod& victim, const SchedulerPod& by, Time now) {
   return plan;
 }
 
-// Makes room for a pod where the fewest have to go for it, and keeps it.
+// Makes room for a pod where the fewest have to be deleted for it, and keeps that room free.
 Plan make_room(const SchedulerPod& pod, std::vector<Candidate>& candidates,
                const SchedulerObserved& o, Time now) {
   Plan plan;
@@ -170,7 +170,7 @@ Plan make_room(const SchedulerPod& pod, std::vector<Candidate>& candidates,
   return plan;
 }
 
-// Why its claims keep it from every node; empty: they do not.
+// Why its claims exclude every node; empty: they do not.
 std::string claim_obstacle(const SchedulerPod& pod, const SchedulerObserved& o) {
   for (const auto& name : pod.claims) {
     const auto found = o.claims.find({pod.meta.key.ns, name});
