@@ -177,6 +177,67 @@ except socket.gaierror as error:
     assert out == "True True\n"
 
 
+ASK_ONCE = """/usr/bin/python3 -u -c '
+import socket, sys
+print("asks")
+try:
+    print(socket.getaddrinfo(sys.argv[1], 80, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
+except socket.gaierror as error:
+    print({socket.EAI_NONAME: "nobody", socket.EAI_AGAIN: "ask again"}[error.errno])' """
+
+
+def member(group, name, script="sleep 1000", **spec):
+    """A pod with a name below the headless service `group`."""
+    return pod(f"{group}-{name}", script, labels={"app": group},
+               spec={"hostname": name, "subdomain": group, **spec})
+
+
+def asks_for_a_name(cluster, group, asked, zone=""):
+    """A pod of the group that has begun to ask."""
+    cluster.create(service(group, {"app": group}, headless=True, publishNotReadyAddresses=True),
+                   member(group, "asker", ASK_ONCE + f"{asked}.{group}{zone}"))
+    cluster.phase(f"{group}-asker", "Running", "Succeeded")
+    cluster.wait(lambda: "asks" in cluster.output(f"{group}-asker"), "it asks")
+
+
+def answer(cluster, group):
+    cluster.ends(f"{group}-asker")
+    return cluster.output(f"{group}-asker").split("\n")[1]
+
+
+@pytest.mark.only("root", "user")  # whose DNS is ours
+def test_a_question_waits_for_a_pod_that_is_made_a_moment_later(cluster, name):
+    asks_for_a_name(cluster, name, "late")
+    cluster.create(member(name, "late"))
+    address = cluster.phase(f"{name}-late", "Running")["status"]["podIP"]
+    assert answer(cluster, name) == address
+
+
+@pytest.mark.only("root", "user")
+def test_a_question_waits_for_the_address_of_a_pod(cluster, name):
+    cluster.create(member(name, "late", nodeSelector={"waits": "for-us"}))
+    asks_for_a_name(cluster, name, "late")
+    cluster.patch("Node", cluster.node, {"metadata": {"labels": {"waits": "for-us"}}})
+    address = cluster.phase(f"{name}-late", "Running")["status"]["podIP"]
+    assert answer(cluster, name) == address
+
+
+@pytest.mark.only("root", "user")
+def test_a_question_for_a_pod_that_gets_no_address_is_to_be_asked_again(cluster, name):
+    cluster.create(member(name, "never", nodeSelector={"nobody": "has-it"}))
+    # In full: of a short name the C library would report what came of the last name it tried.
+    asks_for_a_name(cluster, name, "never", ".default.svc.cluster.local.")
+    assert answer(cluster, name) == "ask again"
+    cluster.delete("Pod", f"{name}-never")
+
+
+def test_the_name_of_a_pod_that_has_ended_is_nobodys(cluster, name):
+    cluster.create(member(name, "ended", "true"))
+    cluster.ends(f"{name}-ended")
+    asks_for_a_name(cluster, name, "ended")
+    assert answer(cluster, name) == "nobody"
+
+
 def test_the_api_is_reached_from_a_pod(cluster, name):
     out = cluster.run(pod(name, """/usr/bin/python3 -c '
 import json, os, ssl, urllib.request

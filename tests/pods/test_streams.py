@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from .cluster import pod, container, container_status
+from .cluster import config_map, container, container_status, pod
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +42,16 @@ def test_exec_names_the_container(cluster, sleeper):
     assert cluster.kubectl("exec", sleeper, "-c", "second", "--", "hostname").stdout == "sleeper\n"
     missing = cluster.kubectl("exec", sleeper, "-c", "third", "--", "true")
     assert missing.returncode != 0 and "third" in missing.stderr
+
+
+def test_exec_sees_the_variables_that_the_container_was_started_with(cluster, name):
+    cluster.create(config_map(name, {"key": "old"}),
+                   pod(name, "sleep 1000", env=[{"name": "VALUE", "valueFrom": {
+                       "configMapKeyRef": {"name": name, "key": "key"}}}]))
+    cluster.phase(name, "Running")
+    cluster.delete("ConfigMap", name)
+    ran = cluster.kubectl("exec", name, "--", "sh", "-c", "echo $VALUE")
+    assert ran.stdout == "old\n", ran.stderr
 
 
 def test_exec_of_what_is_not_there(cluster, sleeper):

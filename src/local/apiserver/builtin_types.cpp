@@ -44,6 +44,13 @@ std::vector<Subresource> pod_subresources() {
   };
 }
 
+// For kinds that are kept so that manifests which hold them can be applied.
+void warn_of_no_effect(const Json& object, std::vector<std::string>& warnings) {
+  warnings.push_back(
+      fmt::format("this cluster does not act on kind {}: the object is stored and has no effect",
+                  string_or(find(object, "kind"))));
+}
+
 std::string why_not_path_segment(std::string_view name) {
   return kinds::why_not_rbac_name(name);
 }
@@ -217,12 +224,14 @@ std::vector<ResourceType> workload_types() {
   ResourceType& daemons = add("DaemonSet", "daemonsets", "ds", daemon_set_defaults);
   daemons.subresources = {status_of("DaemonSet")};
   daemons.prepare_create = daemon_set_prepare_create;
+  daemons.warn = warn_of_no_effect;
   add("Deployment", "deployments", "deploy", deployment_defaults);
   ResourceType& replicas = add("ReplicaSet", "replicasets", "rs", replica_set_defaults);
   replicas.field_selectors = {"status.replicas"};
   replicas.prepare_create = replica_set_prepare_create;
-  add("StatefulSet", "statefulsets", "sts", stateful_set_defaults).prepare_create =
-      stateful_set_prepare_create;
+  ResourceType& stateful = add("StatefulSet", "statefulsets", "sts", stateful_set_defaults);
+  stateful.prepare_create = stateful_set_prepare_create;
+  stateful.warn = warn_of_no_effect;
   types.push_back({.group = "apps",
                    .version = "v1",
                    .kind = "ControllerRevision",
@@ -345,7 +354,8 @@ std::vector<ResourceType> other_types() {
                    .subresources = {status_of("PodDisruptionBudget")},
                    .status_split = true,
                    .has_generation = true,
-                   .unconditional_update = false});
+                   .unconditional_update = false,
+                   .warn = warn_of_no_effect});
   for (const char* kind : {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}) {
     const bool binding = std::string_view(kind).ends_with("Binding");
     types.push_back({.group = "rbac.authorization.k8s.io",
@@ -372,13 +382,15 @@ std::vector<ResourceType> other_types() {
                    .short_names = {"ing"},
                    .subresources = {status_of("Ingress")},
                    .status_split = true,
-                   .has_generation = true});
+                   .has_generation = true,
+                   .warn = warn_of_no_effect});
   types.push_back({.group = "networking.k8s.io",
                    .version = "v1",
                    .kind = "NetworkPolicy",
                    .plural = "networkpolicies",
                    .short_names = {"netpol"},
-                   .has_generation = true});
+                   .has_generation = true,
+                   .warn = warn_of_no_effect});
   types.push_back({.group = "storage.k8s.io",
                    .version = "v1",
                    .kind = "StorageClass",

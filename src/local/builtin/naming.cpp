@@ -20,16 +20,16 @@ std::string letters_of(uint64_t hash, int count) {
   return text;
 }
 
-std::string child_name(std::string_view stem, std::string_view identity,
-                       const std::set<std::string_view>& taken) {
+std::string ChildNames::next(std::string_view stem, std::string_view identity) {
   constexpr int kLetters = 5;
   // A Kubernetes name has at most 63 letters; the ending must stay.
   constexpr size_t kLongest = 63 - kLetters - 1;
-  for (int64_t incarnation = 0;; ++incarnation) {
+  int64_t& incarnation = tried_[{std::string(stem), std::string(identity)}];
+  for (;;) {
     std::string name =
         fmt::format("{}-{}", stem.substr(0, kLongest),
-                    letters_of(hash_of(fmt::format("{}/{}", identity, incarnation)), kLetters));
-    if (!taken.contains(name)) return name;
+                    letters_of(hash_of(fmt::format("{}/{}", identity, incarnation++)), kLetters));
+    if (taken_.insert(name).second) return name;
   }
 }
 

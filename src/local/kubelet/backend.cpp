@@ -186,18 +186,13 @@ Task<Result<PodExit>> Backend::exec(PodExecRequest request, PodStreams& streams)
                    target->container, request.pod);
   }
   const std::string container = target->container;
-  auto like = co_await target->worker->prepare(container, facts->now->attempt);
-  if (!like) co_return fail(like.error());
-  ExecSpec spec{.container = container,
-                .arguments = request.command,
-                .environment = like->spec.environment,
-                .directory = like->spec.directory,
-                .user = like->spec.user,
-                .group = like->spec.group,
-                .terminal = request.tty,
-                .with_stdin = request.stdin_open};
-  if (request.tty) spec.environment.emplace_back("TERM=xterm");
-  auto process = co_await runner_->exec(uid, std::move(spec));
+  auto spec = co_await target->worker->beside(container);
+  if (!spec) co_return fail(spec.error());
+  spec->arguments = request.command;
+  spec->terminal = request.tty;
+  spec->with_stdin = request.stdin_open;
+  if (request.tty) spec->environment.emplace_back("TERM=xterm");
+  auto process = co_await runner_->exec(uid, std::move(*spec));
   if (!process) co_return PodExit{.code = 126, .error = process.error().message};
 
   const auto stream = [&](Fd& fd) {

@@ -4,6 +4,7 @@
 
 #include "base/quantity.h"
 #include "base/strings.h"
+#include "local/node/capabilities.h"
 
 namespace grapnel::local::kubelet {
 namespace {
@@ -49,12 +50,6 @@ constexpr std::array<std::string_view, 41> kCapabilities{"CHOWN",
                                                          "PERFMON",
                                                          "BPF",
                                                          "CHECKPOINT_RESTORE"};
-// The capabilities that container runtimes leave to a container that asks for nothing.
-constexpr std::array<std::string_view, 14> kDefaultCapabilities{
-    "CHOWN",   "DAC_OVERRIDE", "FSETID",           "FOWNER",
-    "MKNOD",   "NET_RAW",      "SETGID",           "SETUID",
-    "SETFCAP", "SETPCAP",      "NET_BIND_SERVICE", "SYS_CHROOT",
-    "KILL",    "AUDIT_WRITE"};
 
 Result<std::vector<std::string>> arguments_of(const ContainerInput& in,
                                               const ContainerEnvironment& environment) {
@@ -129,10 +124,8 @@ void set_security(const ContainerInput& in, ContainerSpec& out) {
   out.read_only_root = bool_or(find(*own, "readOnlyRootFilesystem"));
   out.no_new_privileges = !bool_or(find(*own, "allowPrivilegeEscalation"), true);
   if (const Json* capabilities = find(*own, "capabilities")) {
-    uint64_t mask = 0;
-    for (const auto name : kDefaultCapabilities) mask |= *capability_mask(name);
-    mask &= ~mask_of(find(*capabilities, "drop"));
-    out.capabilities = mask | mask_of(find(*capabilities, "add"));
+    const uint64_t kept = kDefaultCapabilities & ~mask_of(find(*capabilities, "drop"));
+    out.capabilities = kept | mask_of(find(*capabilities, "add"));
   }
 }
 

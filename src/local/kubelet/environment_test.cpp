@@ -194,6 +194,14 @@ TEST(ContainerToRun, ObeysTheSecurityContext) {
   EXPECT_EQ(run->spec.directory, "/w");
 }
 
+TEST(ContainerToRun, DropsFromWhatRuntimesLeave) {
+  auto run = run_of(R"({"name":"main","command":["x"],"securityContext":{
+      "capabilities":{"drop":["KILL"],"add":["NET_ADMIN"]}}})");
+  ASSERT_TRUE(run) << run.error().message;
+  // As containerd has it: 0xa80425fb, of which 5 is KILL; 12 is NET_ADMIN.
+  EXPECT_EQ(run->spec.capabilities, (0xa80425fbU & ~(1U << 5)) | 1U << 12);
+}
+
 TEST(PodToRun, HasItsNames) {
   const Pod pod = pod_of(R"({"hostname":"worker-0","subdomain":"group","shareProcessNamespace":true,
       "hostAliases":[{"ip":"1.2.3.4","hostnames":["a","b"]}],

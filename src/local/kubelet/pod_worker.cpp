@@ -202,11 +202,8 @@ Task<> PodWorker::start_container(StartContainer start) {
     co_return;
   }
   Care& care = care_[start.name];
-  care.like = ExecSpec{.container = start.name,
-                       .environment = run->spec.environment,
-                       .directory = run->spec.directory,
-                       .user = run->spec.user,
-                       .group = run->spec.group};
+  care.like = exec_beside(run->spec);
+  care.is_ours = true;
   auto started = co_await context_.runner->start_container(uid, std::move(run->spec));
   if (!started) {
     observed_.containers[start.name].trouble =

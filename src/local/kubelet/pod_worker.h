@@ -35,6 +35,9 @@ struct WorkerContext {
       emit;
 };
 
+// Of a program that runs beside the container, without its arguments.
+ExecSpec exec_beside(const ContainerSpec& container);
+
 class PodWorker : public std::enable_shared_from_this<PodWorker> {
  public:
   // `found`: what the node already runs of it.
@@ -56,11 +59,11 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   const std::string& address() const { return observed_.address; }
   const ContainerFacts* facts(std::string_view container) const;
   const Json* spec_of(std::string_view container) const;
+  // How programs run beside a container: with the environment, directory and user it started with.
+  Task<Result<ExecSpec>> beside(std::string container);
   // What a container is to run, with its volumes made. The Error's message says why it cannot run;
   // its cause has Kubernetes' reason.
   Task<Result<ContainerToRun>> prepare(std::string container, uint64_t attempt);
-
- private:
   void wake();
   Task<> wait_for_news();
   Task<> wait(std::optional<Time> until);
@@ -97,6 +100,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   struct Care {
     uint64_t attempt = 0;
     std::optional<ExecSpec> like;  // to run programs beside it
+    bool is_ours = false;          // not started by an earlier kubelet
     std::vector<Spawned> tasks;
     bool has_begun = false;
   };

@@ -21,29 +21,37 @@ void PodWorker::emit(bool is_warning, std::string_view reason, std::string messa
   if (context_.emit) context_.emit(pod_, is_warning, reason, std::move(message));
 }
 
-Task<Result<HandlerTarget>> PodWorker::target_of(const std::string& container) {
-  const std::string name = container;
-  const Json* spec = spec_of(name);
+ExecSpec exec_beside(const ContainerSpec& container) {
+  return {.container = container.name,
+          .environment = container.environment,
+          .directory = container.directory,
+          .user = container.user,
+          .group = container.group};
+}
+
+Task<Result<ExecSpec>> PodWorker::beside(std::string name) {
   const ContainerFacts* known = facts(name);
-  if (spec == nullptr || known == nullptr || !known->now) {
-    co_return fail(Reason::kNotFound, "no container {}", name);
-  }
-  const Json copy = *spec;
-  if (!care_[name].like) {
+  if (known == nullptr || !known->now) co_return fail(Reason::kNotFound, "no container {}", name);
+  if (!care_[name].like) {  // an earlier kubelet started it
     auto run = co_await prepare(name, known->now->attempt);
     if (!run) co_return fail(run.error());
-    care_[name].like = ExecSpec{.container = name,
-                                .environment = run->spec.environment,
-                                .directory = run->spec.directory,
-                                .user = run->spec.user,
-                                .group = run->spec.group};
+    care_[name].like = exec_beside(run->spec);
   }
+  co_return *care_[name].like;
+}
+
+Task<Result<HandlerTarget>> PodWorker::target_of(const std::string& container) {
+  const Json* spec = spec_of(container);
+  if (spec == nullptr) co_return fail(Reason::kNotFound, "no container {}", container);
+  const Json copy = *spec;
+  auto like = co_await beside(container);
+  if (!like) co_return fail(like.error());
   co_return HandlerTarget{.executor = context_.executor,
                           .clock = context_.clock,
                           .runner = context_.runner,
                           .pod = pod_.uid(),
                           .address = observed_.address,
-                          .like = *care_[name].like,
+                          .like = std::move(*like),
                           .container = copy};
 }
 
@@ -65,8 +73,6 @@ Task<> PodWorker::begin_care() {
     const Json* spec = spec_of(name);
     if (is_over || care.has_begun || known.now->state != ContainerState::kRunning) continue;
     if (spec == nullptr || !needs_care(*spec)) continue;
-    // Without what it was started with by us, an earlier kubelet started it.
-    const bool is_new = care.like.has_value();
     const Json copy = *spec;
     auto target = co_await target_of(name);
     if (!target) continue;
@@ -76,7 +82,7 @@ Task<> PodWorker::begin_care() {
         spawn(context_.executor, care_for({.target = std::move(*target),
                                            .container = copy,
                                            .started_at = known.now->started_at,
-                                           .is_new = is_new,
+                                           .is_new = care.is_ours,
                                            .has_started = known.started,
                                            .tell = [worker = weak_from_this(), name,
                                                     attempt = care.attempt](CareReport report) {

@@ -1,26 +1,13 @@
 #include "local/node/container_encoding.h"
 
-#include <linux/capability.h>
-
 #include <algorithm>
-#include <initializer_list>
+
+#include "local/node/capabilities.h"
 
 namespace grapnel::local {
 namespace {
 
 using shim::Field;
-
-constexpr uint64_t mask(std::initializer_list<int> capabilities) {
-  uint64_t bits = 0;
-  for (const int c : capabilities) bits |= uint64_t{1} << c;
-  return bits;
-}
-
-// What containerd leaves to a container that asks for nothing.
-constexpr uint64_t kDefaultCapabilities =
-    mask({CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_KILL, CAP_SETGID, CAP_SETUID,
-          CAP_SETPCAP, CAP_NET_BIND_SERVICE, CAP_NET_RAW, CAP_SYS_CHROOT, CAP_MKNOD,
-          CAP_AUDIT_WRITE, CAP_SETFCAP});
 
 template <class Spec>
 void encode_program(shim::Writer<std::string>& writer, const Spec& spec) {

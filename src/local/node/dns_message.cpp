@@ -64,7 +64,8 @@ class Cursor {
         const size_t target = (length & 0x3f) << 8 | byte(from + 1);
         if (!jumped) at_ = from + 2;
         jumped = true;
-        if (target >= from) break;  // only backwards, so it ends
+        // Only backwards, so it ends; and to names, which the header holds none of.
+        if (target >= from || target < kHeader) break;
         from = target;
         continue;
       }

@@ -35,6 +35,13 @@ TEST(DnsMessage, AnAnswerIsReadBackAndKeepsTheSpelling) {
   EXPECT_EQ(parsed->answers[1].ttl, 30U);
 }
 
+TEST(DnsMessage, AQuestionDoesNotPointIntoItsHeader) {
+  // Our answer, which gives the question back, has another header.
+  std::string bytes = encode_query(0x0161, "a", Type::kA);
+  bytes.replace(12, 3, std::string("\1a\xc0\0", 4));
+  EXPECT_FALSE(parse_query(bytes));
+}
+
 TEST(DnsMessage, WhatDoesNotFitIsCutAndMarked) {
   const auto query = parse_query(encode_query(1, "many.svc.cluster.local", Type::kA));
   Response response;

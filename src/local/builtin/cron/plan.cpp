@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "local/builtin/cron/schedule.h"
+#include "base/schedule.h"
 
 namespace grapnel::local {
 namespace {

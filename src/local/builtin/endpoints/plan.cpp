@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "local/builtin/naming.h"
 
@@ -146,17 +145,15 @@ class Round {
   void write_slices(std::vector<JsonObject> wanted) {
     auto known = o_.slices;
     std::ranges::sort(known, {}, [](const EndpointsObject* slice) { return slice->meta.name(); });
-    std::set<std::string_view> taken;
-    for (const auto* slice : known) taken.insert(slice->meta.name());
-    std::vector<std::string> names;
+    ChildNames names;
+    for (const auto* slice : known) names.take(slice->meta.name());
     for (size_t i = 0; i < wanted.size(); ++i) {
       if (i < known.size()) {
         if (equal(known[i]->content, wanted[i])) continue;
         plan_.add(runtime::Patch{.target = ref(*known[i]), .body = std::move(wanted[i])});
         continue;
       }
-      names.push_back(child_name(service_.meta.name(), service_.meta.uid.text(), taken));
-      JsonObject metadata = metadata_of(names.back());
+      JsonObject metadata = metadata_of(names.next(service_.meta.name(), service_.meta.uid.text()));
       metadata["generateName"] = service_.meta.name() + "-";
       auto& labels = ensure_object(metadata, "labels");
       labels["kubernetes.io/service-name"] = service_.meta.name();
@@ -165,9 +162,6 @@ class Round {
       object["metadata"] = std::move(metadata);
       object["addressType"] = "IPv4";
       plan_.add(runtime::Create{&kube::kinds::kEndpointSlice, std::move(object)});
-      taken.clear();
-      for (const auto* slice : known) taken.insert(slice->meta.name());
-      for (const auto& name : names) taken.insert(name);
     }
     for (size_t i = wanted.size(); i < known.size(); ++i)
       plan_.add(runtime::Delete{ref(*known[i])});

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 
 #include "local/builtin/job/pod_of_job.h"
 #include "local/builtin/job/tally.h"
@@ -276,15 +275,13 @@ class Round {
   }
 
   void create(size_t count) {
-    std::set<std::string_view> taken;
-    for (const auto* pod : o_.pods) taken.insert(pod->meta.name());
-    std::set<std::string> chosen;
+    ChildNames names;
+    for (const auto* pod : o_.pods) names.take(pod->meta.name());
     for (const auto& index : free_slots(count)) {
-      for (const auto& name : chosen) taken.insert(name);
-      const auto [name, fresh] = chosen.insert(pod_name(job_, index, taken));
-      plan_.add(runtime::Create{
-          &kube::kinds::kPod,
-          pod_of_job(job_, {.name = *name, .index = index, .index_failures = failures_of(index)})});
+      plan_.add(runtime::Create{&kube::kinds::kPod,
+                                pod_of_job(job_, {.name = pod_name(job_, index, names),
+                                                  .index = index,
+                                                  .index_failures = failures_of(index)})});
     }
   }
 

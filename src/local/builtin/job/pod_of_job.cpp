@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "local/builtin/naming.h"
-
 namespace grapnel::local {
 namespace {
 
@@ -25,10 +23,9 @@ void add_index_env(JsonArray& containers) {
 
 }  // namespace
 
-std::string pod_name(const Job& job, std::optional<int64_t> index,
-                     const std::set<std::string_view>& taken) {
+std::string pod_name(const Job& job, std::optional<int64_t> index, ChildNames& names) {
   const std::string slot = index ? fmt::format("-{}", *index) : "";
-  return child_name(job.meta.name() + slot, fmt::format("{}/{}", job.meta.uid.text(), slot), taken);
+  return names.next(job.meta.name() + slot, fmt::format("{}/{}", job.meta.uid.text(), slot));
 }
 
 Json pod_of_job(const Job& job, const NewPod& pod) {

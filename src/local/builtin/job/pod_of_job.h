@@ -2,16 +2,15 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 
 #include "local/builtin/job/job.h"
+#include "local/builtin/naming.h"
 
 namespace grapnel::local {
 
-// A name for a new pod, from the Job, the index and how many came before: never one of `taken`.
-std::string pod_name(const Job& job, std::optional<int64_t> index,
-                     const std::set<std::string_view>& taken);
+// A name for a new pod, from the Job, the index and how many came before.
+std::string pod_name(const Job& job, std::optional<int64_t> index, ChildNames& names);
 
 struct NewPod {
   std::string name;

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 
 #include "document/selector.h"
@@ -99,12 +98,10 @@ class Round {
   }
 
   void create(size_t count) {
-    std::set<std::string> names;
-    for (const auto* pod : o_.pods) names.insert(pod->meta.name());
+    ChildNames names;
+    for (const auto* pod : o_.pods) names.take(pod->meta.name());
     for (size_t i = 0; i < count; ++i) {
-      const std::set<std::string_view> taken(names.begin(), names.end());
-      const auto name =
-          *names.insert(child_name(set_.meta.name(), set_.meta.uid.text(), taken)).first;
+      const std::string name = names.next(set_.meta.name(), set_.meta.uid.text());
       plan_.add(runtime::Create{&kube::kinds::kPod, pod_of(set_, name)});
       plan_.emit(ref(set_), Event::Type::kNormal, "SuccessfulCreate",
                  fmt::format("Created pod: {}", name));

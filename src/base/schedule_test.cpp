@@ -1,8 +1,8 @@
-#include "local/builtin/cron/schedule.h"
+#include "base/schedule.h"
 
 #include <gtest/gtest.h>
 
-namespace grapnel::local {
+namespace grapnel {
 namespace {
 
 struct Case {
@@ -55,4 +55,4 @@ INSTANTIATE_TEST_SUITE_P(Table, BadSchedule,
                                          "@every", "99999999999 * * * *"));
 
 }  // namespace
-}  // namespace grapnel::local
+}  // namespace grapnel

@@ -1,4 +1,4 @@
-#include "local/builtin/cron/schedule.h"
+#include "base/schedule.h"
 
 #include <array>
 #include <charconv>
@@ -6,7 +6,7 @@
 
 #include "base/strings.h"
 
-namespace grapnel::local {
+namespace grapnel {
 namespace {
 
 constexpr std::array<std::string_view, 12> kMonths{"jan", "feb", "mar", "apr", "may", "jun",
@@ -161,4 +161,4 @@ std::optional<Time> Schedule::next_after(Time time, const TimeZone& zone) const 
   return std::nullopt;
 }
 
-}  // namespace grapnel::local
+}  // namespace grapnel

@@ -9,7 +9,7 @@
 #include "base/time.h"
 #include "base/time_zone.h"
 
-namespace grapnel::local {
+namespace grapnel {
 
 class Schedule {
  public:
@@ -31,4 +31,4 @@ class Schedule {
   bool any_weekday_ = false;
 };
 
-}  // namespace grapnel::local
+}  // namespace grapnel
