@@ -13,6 +13,9 @@ class Result:
     first: str = ""  # what failed the first time, if it passed at the second try
     may_repeat: bool = True
 
+    def __str__(self):
+        return self.test if self.test.startswith(f"{self.suite}: ") else f"{self.suite}: {self.test}"
+
 
 def time_of(seconds):
     return f"{seconds:8.1f}"
@@ -32,16 +35,16 @@ def table_of_suites(results, walls):
 def table_of_slowest(results, count=20):
     slowest = sorted((r for r in results if r.seconds >= 0.1), key=lambda r: -r.seconds)[:count]
     return "\n".join(["", f"The {len(slowest)} slowest tests, with their set-up:"]
-                     + [f"{time_of(r.seconds)}  {r.suite}: {r.test}" for r in slowest])
+                     + [f"{time_of(r.seconds)}  {r}" for r in slowest])
 
 
 def failures(results):
-    return "\n".join(f"\n=== failed: {r.suite}: {r.test}\n{r.text.rstrip()}"
+    return "\n".join(f"\n=== failed: {r}\n{r.text.rstrip()}"
                      for r in results if r.outcome == "failed")
 
 
 def skips(results):
-    return "\n".join(f"skipped: {r.suite}: {r.test}: {r.text}" for r in results if r.outcome == "skipped")
+    return "\n".join(f"skipped: {r}: {r.text}" for r in results if r.outcome == "skipped")
 
 
 def closing_line(results):

@@ -53,6 +53,8 @@ def checks(run, chosen):
         run.suite("includes", lambda: command("includes", "includes", ["python3", "tools/check_includes.py", "src"]))
     if "format" in chosen:
         run.suite("format", lambda: command("format", "format", ["tools/check_format"]))
+    if "tools" in chosen:
+        run.suite("tools", lambda: folders.run_folder(chosen["tools"]))
 
 
 def build(run, chosen):

@@ -35,6 +35,8 @@ def _folder(name, says, kube=(), seconds=30):
     return Suite(name, "folder", says, TOOLS_OF_PYTHON, True, kube, seconds)
 
 
+# What the tests stand on, and no process of ours.
+TOOLS = Suite("tools", "folder", "how this program runs suites")
 KUBE, NODE = ("control-plane", "kwok"), ("control-plane", "kwok", "node")
 KNOWN_FOLDERS = {suite.name: suite for suite in (
     _folder("apiserver", "our API server beside kube-apiserver", KUBE, 60),
@@ -46,6 +48,7 @@ KNOWN_FOLDERS = {suite.name: suite for suite in (
     _folder("manifests", "manifests, right and wrong", ("control-plane", "kwok", "jobset", "kuberay"), 10),
     _folder("nodes", "real nodes with kubelet and containerd", NODE, 120),
     _folder("pods", "pods of the laptop cluster", NODE, 300),
+    TOOLS,
     _folder("runtimes", "Ray, JAX, PyTorch and XGBoost in plain pods", KUBE, 90),
 )}
 OTHERS = (

@@ -28,7 +28,7 @@ def listed():
 
 def plain(result):
     """A test's name without its parameters: it is unsteady for all of them."""
-    return f"{result.suite}: {result.test.split('[')[0]}"
+    return str(result).split("[")[0]
 
 
 def remember(results):
@@ -57,7 +57,7 @@ def table(results, counts):
         return ""
     lines = ["", "Passed at the second try:"]
     for result in again:
-        lines += [f"  {result.suite}: {result.test}", *(f"    {line}" for line in result.first.splitlines()[-25:])]
+        lines += [f"  {result}", *(f"    {line}" for line in result.first.splitlines()[-25:])]
     lines += [f"{name} has needed a second try {count} times: say so in tests/unsteady.md, or mend it"
               for name, count in counts.items() if count > 1 and name not in listed()]
     return "\n".join(lines)
