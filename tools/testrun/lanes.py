@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import os
 import queue
 import threading
 import time
@@ -10,7 +11,7 @@ from . import folders, programs
 from .unsteady import cache_folder
 
 # Suites with real processes mostly wait: for processes, for clusters, for time to pass.
-LANES = 3
+LANES = os.cpu_count() + 1
 # More failures than that in one suite are no accident.
 WORTH_REPEATING = 3
 

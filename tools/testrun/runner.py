@@ -27,41 +27,64 @@ def build_steps(preset, *targets):
     yield ["cmake", "--build", "--preset", preset, *(["--target", *targets] if targets else []), "--", "--quiet"]
 
 
-class KubePrograms:
-    """What suites need of other people's programs, built while the compiler works."""
+class Others:
+    """Other people's programs that suites need, got ready while the compiler works."""
 
     def __init__(self, suites):
-        self._targets = list(dict.fromkeys(target for suite in suites for target in suite.kube))
+        targets = list(dict.fromkeys(target for suite in suites for target in suite.kube))
         self._log = processes.log_of("kube-build")
-        self._process = None
-        if self._targets:
-            with self._log.open("w") as out:
-                self._process = subprocess.Popen(["nice", ROOT / "tools/kube/build", *self._targets],
-                                                 stdout=out, stderr=subprocess.STDOUT)
+        self._kube = self._start(self._log, "tools/kube/build", *targets) if targets else None
+        # A test that needs this environment makes it itself, and tells if that is impossible.
+        self._runtimes = None
+        if any(suite.runtimes for suite in suites):
+            self._runtimes = self._start(processes.log_of("runtimes"), "tools/runtimes")
 
-    def ready(self):
-        """([what failed], why suites that need them are skipped, or None)"""
-        code = self._process.wait() if self._process else 0
+    @staticmethod
+    def _start(log, *program):
+        with log.open("w") as out:
+            return subprocess.Popen(["nice", *program], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out,
+                                    stderr=subprocess.STDOUT)
+
+    def wait(self):
+        """([what failed], why suites that need Kubernetes are skipped, or None)"""
+        if self._runtimes:
+            self._runtimes.wait()
+        code = self._kube.wait() if self._kube else 0
         if code == MISSING_PROGRAM:
             return [], processes.tail(self._log, 1)
-        failed = [Result("kube", "tools/kube/build", "failed", 0, processes.tail(self._log))] if code else []
+        failed = [Result("others", "tools/kube/build", "failed", 0, processes.tail(self._log))] if code else []
         return failed, None
 
 
-def checks(run, chosen):
+def python_environment():
+    """[what failed]"""
+    try:
+        folders.python()
+        return []
+    except subprocess.CalledProcessError as error:
+        return [Result("others", "tools/venv", "failed", 0, str(error), may_repeat=False)]
+
+
+def checks(run, chosen, has_python):
     if "includes" in chosen:
         run.suite("includes", lambda: command("includes", "includes", ["python3", "tools/check_includes.py", "src"]))
     if "format" in chosen:
         run.suite("format", lambda: command("format", "format", ["tools/check_format"]))
-    if "tools" in chosen:
+    if "tools" in chosen and has_python:
         run.suite("tools", lambda: folders.run_folder(chosen["tools"]))
 
 
 def build(run, chosen):
     """The sanitizers' build of what the chosen suites need."""
-    targets = sorted({target for suite in chosen.values() for target in suite.targets if suite.name != "headers"})
+    targets = sorted({target for suite in chosen.values() for target in suite.targets})
     return not targets or run.suite(
         "build", lambda: command("build", "build", *build_steps("asan", *targets)))
+
+
+def simulate(suite, nice):
+    """Thousands of schedules want the optimised build."""
+    built = command("simulation", "its build", *build_steps("release", "grapnel-sim"), nice=nice)
+    return built + (programs.run_commands(suite, nice=nice) if built[0].outcome == "passed" else [])
 
 
 def beside(run, chosen, nice):
@@ -73,24 +96,21 @@ def beside(run, chosen, nice):
     step("unit", lambda: programs.run_programs(chosen["unit"], nice=nice))
     step("headers", lambda: command("headers", "headers", *build_steps("asan", "headers"), nice=nice))
     step("release", lambda: command("release", "release", *build_steps("release"), nice=nice))
-    if "simulation" in chosen:
-        built = run.suite("build-sim", lambda: command(
-            "build-sim", "build-sim", *build_steps("release", "grapnel-sim"), nice=nice))
-        step("simulation", lambda: programs.run_commands(chosen["simulation"], nice=nice) if built else [])
+    step("simulation", lambda: simulate(chosen["simulation"], nice))
     step("fuzz", lambda: programs.run_commands(chosen["fuzz"], nice=nice))
 
 
 def test(chosen, *, repeat=True):
     """Runs the chosen suites: lanes.Run with what came of them."""
     run = lanes.Run()
-    kube = KubePrograms(chosen.values())
-    if any(suite.kind == "folder" for suite in chosen.values()):
-        folders.python()
-    checks(run, chosen)
+    others = Others(chosen.values())
+    has_folders = any(suite.kind == "folder" for suite in chosen.values())
+    no_python = python_environment() if has_folders else []
+    checks(run, chosen, has_python=not no_python)
     built = build(run, chosen)
-    failed, reason = kube.ready()
-    run.results += failed
-    real = [suite for suite in chosen.values() if suite.real]
+    failed, reason = others.wait()
+    run.results += no_python + failed
+    real = [suite for suite in chosen.values() if suite.real and not (no_python and suite.kind == "folder")]
     if reason:
         run.results += [Result(suite.name, "all", "skipped", 0, reason) for suite in real if suite.kube]
     if reason or failed:

@@ -19,6 +19,7 @@ class Suite:
     targets  of the sanitizers' build
     real     has real processes: its tests may be tried twice
     kube     what tools/kube/build must have built
+    runtimes whether it wants the environment of tools/runtimes
     seconds  how long it takes, where no earlier run has said so; for the balance of the lanes
     """
 
@@ -28,37 +29,38 @@ class Suite:
     targets: tuple = ()
     real: bool = False
     kube: tuple = ()
+    runtimes: bool = False
     seconds: float = 30
 
 
-def _folder(name, says, kube=(), seconds=30):
-    return Suite(name, "folder", says, TOOLS_OF_PYTHON, True, kube, seconds)
+def _folder(name, says, kube=(), seconds=30, runtimes=False):
+    return Suite(name, "folder", says, TOOLS_OF_PYTHON, True, kube, runtimes, seconds)
 
 
 # What the tests stand on, and no process of ours.
 TOOLS = Suite("tools", "folder", "how this program runs suites")
-KUBE, NODE = ("control-plane", "kwok"), ("control-plane", "kwok", "node")
+KUBE = ("control-plane", "kwok")
 KNOWN_FOLDERS = {suite.name: suite for suite in (
     _folder("apiserver", "our API server beside kube-apiserver", KUBE, 60),
     _folder("clients", "kubectl, client-go and other people's clients", (*KUBE, "informer"), 90),
     _folder("conformance", "our client on a real kube-apiserver", KUBE, 90),
-    _folder("e2e", "the program as users have it", KUBE, 240),
+    _folder("e2e", "the program as users have it", KUBE, 240, True),
     _folder("jobset", "JobSets beside the original, and Kueue", (*KUBE, "jobset", "kueue"), 180),
     _folder("kube", "what the tests themselves stand on", KUBE, 40),
     _folder("manifests", "manifests, right and wrong", ("control-plane", "kwok", "jobset", "kuberay"), 10),
-    _folder("nodes", "real nodes with kubelet and containerd", NODE, 120),
-    _folder("pods", "pods of the laptop cluster", NODE, 300),
+    _folder("nodes", "real nodes with kubelet and containerd", ("control-plane", "node"), 120, True),
+    _folder("pods", "pods of the laptop cluster", ("control-plane",), 300),
     TOOLS,
-    _folder("runtimes", "Ray, JAX, PyTorch and XGBoost in plain pods", KUBE, 90),
+    _folder("runtimes", "Ray, JAX, PyTorch and XGBoost in plain pods", ("control-plane",), 90, True),
 )}
 OTHERS = (
     Suite("includes", "check", "which folder includes which"),
     Suite("format", "check", "clang-format"),
-    Suite("headers", "check", "every header compiles alone", ("headers",)),
+    Suite("headers", "check", "every header compiles alone"),
     Suite("release", "check", "the optimised build, without precompiled headers"),
     Suite("unit", "programs", "unit tests under the sanitizers", ("unit_tests",)),
-    Suite("local_node", "programs", "unit tests with real processes: the node", ("local_node_test",), True, (), 60),
-    Suite("kubelet_e2e", "programs", "API server and kubelet in one program", ("kubelet_e2e_test",), True, (), 60),
+    Suite("local_node", "programs", "unit tests with real processes: the node", ("local_node_test",), True),
+    Suite("kubelet_e2e", "programs", "API server and kubelet in one program", ("kubelet_e2e_test",), True),
     Suite("simulation", "commands", "ten thousand bad days", ("grapnel-sim",)),
     Suite("fuzz", "commands", "every fuzz target for a few seconds", ("fuzz",)),
 )
