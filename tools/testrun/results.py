@@ -33,7 +33,7 @@ def table_of_suites(results, walls):
 
 
 def table_of_slowest(results, count=20):
-    slowest = sorted((r for r in results if r.seconds >= 0.1), key=lambda r: -r.seconds)[:count]
+    slowest = sorted((r for r in results if r.seconds >= 0.1 and r.suite != "build"), key=lambda r: -r.seconds)[:count]
     return "\n".join(["", f"The {len(slowest)} slowest tests, with their set-up:"]
                      + [f"{time_of(r.seconds)}  {r}" for r in slowest])
 

@@ -32,23 +32,17 @@ def plain(result):
 
 
 def remember(results):
-    """Notes those that passed at the second try; {name: how often it has been seen, with this run}."""
-    seen = {}
+    """Notes those that passed at the second try; {name: in how many runs, with this one}."""
     notes = cache_folder() / "unsteady.jsonl"
-    if notes.exists():
-        for line in notes.read_text().splitlines():
-            name = json.loads(line)["test"]
-            seen[name] = seen.get(name, 0) + 1
     notes.parent.mkdir(parents=True, exist_ok=True)
-    counts = {}
+    lines = notes.read_text().splitlines() if notes.exists() else []
+    before = [json.loads(line)["test"] for line in lines]
+    now = {plain(result): result.first for result in results if result.first}
     with notes.open("a") as file:
-        for result in results:
-            if result.first:
-                name = plain(result)
-                seen[name] = counts[name] = seen.get(name, 0) + 1
-                file.write(json.dumps({"test": name, "when": time.strftime("%Y-%m-%d %H:%M"),
-                                       "text": result.first[-4000:]}) + "\n")
-    return counts
+        for name, text in now.items():
+            file.write(json.dumps({"test": name, "when": time.strftime("%Y-%m-%d %H:%M"),
+                                   "text": text[-4000:]}) + "\n")
+    return {name: before.count(name) + 1 for name in now}
 
 
 def table(results, counts):
@@ -58,6 +52,6 @@ def table(results, counts):
     lines = ["", "Passed at the second try:"]
     for result in again:
         lines += [f"  {result}", *(f"    {line}" for line in result.first.splitlines()[-25:])]
-    lines += [f"{name} has needed a second try {count} times: say so in tests/unsteady.md, or mend it"
+    lines += [f"{name} has needed a second try in {count} runs: say so in tests/unsteady.md, or mend it"
               for name, count in counts.items() if count > 1 and name not in listed()]
     return "\n".join(lines)
