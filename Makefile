@@ -1,14 +1,15 @@
 # make run    sets up, builds, and runs the main example: JAX on two processes
-# make test   sets up, builds, and runs every suite
-# make help   lists the rest
+# make test   sets up, builds, and runs every suite; with SUITE="pods e2e" only those
+# make help   lists the rest, and the suites
 
-.PHONY: run build test soak unit headers lint format setup setup-run setup-test clean help
+.PHONY: run build test steady soak unit format setup setup-run setup-test clean help
 .DEFAULT_GOAL := help
 # The machine's own choice of Python; suites use the environment that tools/venv makes.
 export GRAPNEL_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/grapnel
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+	@echo; echo "Suites, for SUITE=:"; tools/test --list
 
 setup:
 	@tools/setup build
@@ -32,7 +33,12 @@ run: setup-run build
 	    code=$$?; $$grapnel down --name example; exit $$code; }
 
 test: setup-test
-	@tools/test
+	@tools/test $(SUITE)
+
+# make steady N=5  runs suites with real processes N times beside a load, and lists what failed how often
+steady:
+	@tools/setup steady
+	@tools/steady $(or $(N),5) $(SUITE)
 
 # make soak   the suites that find more the longer they run: kills, leaks, Ray clusters, JobSets
 soak: setup-test
@@ -40,9 +46,7 @@ soak: setup-test
 
 # make unit   only the unit tests, under the sanitizers
 unit: setup-test
-	@[ -f build/asan/build.ninja ] || cmake --preset asan >/dev/null
-	@cmake --build --preset asan
-	@ctest --preset asan
+	@tools/test unit
 
 # make format formats the sources
 format:

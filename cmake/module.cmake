@@ -51,6 +51,7 @@ function(grapnel_module path)
     target_link_libraries(${name}_test grapnel_${name} GTest::gmock GTest::gtest_main rapidcheck)
     target_include_directories(${name}_test PRIVATE ${CMAKE_SOURCE_DIR})
     add_test(NAME ${name} COMMAND ${name}_test)
+    add_dependencies(unit_tests ${name}_test)
   endif()
 
   # Proves that every header compiles alone: one generated source for each that no source of ours
@@ -85,4 +86,5 @@ endfunction()
 if(GRAPNEL_TESTS)
   enable_testing()
   add_custom_target(headers)
+  add_custom_target(unit_tests)
 endif()

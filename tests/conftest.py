@@ -1,5 +1,6 @@
 """Fixtures that every suite may use."""
 
+import json
 import os
 
 import pytest
@@ -20,6 +21,24 @@ def pytest_collection_modifyitems(config, items):
         return marker is None or any(value in marker.args for value in item.callspec.params.values())
     config.hook.pytest_deselected(items=[item for item in items if not fits(item)])
     items[:] = [item for item in items if fits(item)]
+
+
+def tell_result(test, when, outcome, seconds, text):
+    """A line for tools/test, written at once: it also knows of tests that ran before a crash."""
+    if path := os.environ.get("GRAPNEL_TEST_RESULTS"):
+        with open(path, "a") as results:
+            results.write(json.dumps({"test": test, "when": when, "outcome": outcome, "seconds": seconds,
+                                      "text": text}) + "\n")
+
+
+def pytest_runtest_logreport(report):
+    skipped = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else None
+    tell_result(report.nodeid, report.when, report.outcome, report.duration, skipped or report.longreprtext)
+
+
+def pytest_collectreport(report):
+    if report.failed:
+        tell_result(report.nodeid, "collect", "failed", 0, report.longreprtext)
 
 
 def pytest_sessionfinish(session, exitstatus):

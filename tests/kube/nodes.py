@@ -85,6 +85,11 @@ class RealNodes(ControlPlane):
         return [f"node-{index}" for index in range(1, self._count + 1)]
 
     @property
+    def place(self):
+        """What it has of this machine: a folder, cgroups, a link, by name."""
+        return self._place
+
+    @property
     def dns(self):
         """The address at which pods ask for names."""
         return self._place.address(1)

@@ -12,17 +12,22 @@ from kube.nodes import RealNodes
 
 
 def what_the_machine_has():
-    """What a cluster of nodes could leave behind or change."""
+    """What a cluster of nodes could change, and does not."""
     def lines(*command):
         return sorted(subprocess.run(command, capture_output=True, text=True).stdout.splitlines())
 
-    return {"links": [line.split(":")[1] for line in lines("ip", "-o", "link") if "gnodes" in line],
-            "iptables": [line for line in lines("iptables-save") if not line.startswith("#")],
-            "mounts": [line for line in pathlib.Path("/proc/mounts").read_text().splitlines()
-                       if "grapnel-nodes" in line],
-            "cgroups": [str(path) for path in pathlib.Path("/sys/fs/cgroup").glob("**/grapnel-nodes-*")],
+    return {"iptables": [line.split(" [")[0] for line in lines("iptables-save") if not line.startswith("#")],
             "sysctls": {name: pathlib.Path("/proc/sys", name).read_text() for name in SYSCTLS
                         if os.path.exists(f"/proc/sys/{name}")}}
+
+
+def what_is_there_of(place):
+    """What a cluster of nodes could leave behind; others may be up beside it."""
+    return {"links": [place.link] * os.path.exists(f"/sys/class/net/{place.link}"),
+            "mounts": [line for line in pathlib.Path("/proc/mounts").read_text().splitlines()
+                       if f"{place.folder}/" in line],
+            "cgroups": [str(path) for path in pathlib.Path("/sys/fs/cgroup").glob(f"**/{place.cgroup}")],
+            "folder": [str(place.folder)] * place.folder.exists()}
 
 
 @pytest.fixture(scope="session")
@@ -51,9 +56,12 @@ def real_nodes(node_programs, runtimes):
         cluster.registry.add("python:3.11", path=f"{runtimes}/bin:{DEFAULT_PATH}")
         cluster.registry.add("pytorch/pytorch")
         cluster.registry.add("grapnel:latest", entrypoint=[PROGRAM])
+        left = cluster.place
+        found = what_is_there_of(left)
+        assert found["links"] and found["cgroups"] and found["folder"], "what is looked for would be seen"
         yield cluster
-        folder = cluster.directory.parent
-    assert what_the_machine_has() == before and not folder.exists()
+    assert what_the_machine_has() == before
+    assert not any(what_is_there_of(left).values())
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from kube import nodes as module
 from kube.machines import Place
 from kube.programs import Programs
 
-from .conftest import what_the_machine_has
+from .conftest import what_is_there_of, what_the_machine_has
 
 SPREAD = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
     {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "meet"}}}]}}
@@ -75,29 +75,31 @@ def test_an_image_that_nobody_has(real_nodes, place):
 
 def test_a_killed_cluster_is_cleared_by_the_next(node_programs, tmp_path):
     before = what_the_machine_has()
+    seconds = str(424242 + os.getpid())  # what no other run of this test has
+    sleeping = f"sleep\0{seconds}\0".encode()
     command = subprocess.Popen([sys.executable, module.__file__], stdout=subprocess.PIPE, text=True)
     try:
         kubeconfig = command.stdout.readline().strip().partition("=")[2]
         folder = pathlib.Path(kubeconfig).parents[1]
         kubectl = [Programs().path("kubectl"), "--kubeconfig", kubeconfig, "--cache-dir", tmp_path]
-        subprocess.run([*kubectl, "run", "here", "--image=host", "--", "sleep", "424242"], check=True,
+        subprocess.run([*kubectl, "run", "here", "--image=host", "--", "sleep", seconds], check=True,
                        stdout=subprocess.DEVNULL)
         subprocess.run([*kubectl, "wait", "--for=condition=ready", "pod/here", "--timeout=60s"], check=True,
                        stdout=subprocess.DEVNULL)
-        assert processes_of(b"sleep\x00424242\x00")
+        assert processes_of(sleeping)
     finally:
         command.send_signal(signal.SIGKILL)
         command.wait()
     # The kernel ends every process, and with them go mounts, links and namespaces.
     deadline = time.monotonic() + 20
-    while processes_of(b"sleep\x00424242\x00") or processes_of(os.fsencode(folder)):
+    while processes_of(sleeping) or processes_of(os.fsencode(folder)):
         assert time.monotonic() < deadline
         time.sleep(0.1)
     again = Place()
     try:
         assert again.folder == folder and not list(folder.iterdir())
-        while what_the_machine_has() != before:
-            assert time.monotonic() < deadline, what_the_machine_has()
+        while what_the_machine_has() != before or any(what_is_there_of(again)[k] for k in ("links", "mounts", "cgroups")):
+            assert time.monotonic() < deadline, (what_the_machine_has(), what_is_there_of(again))
             time.sleep(0.1)
     finally:
         again.release()

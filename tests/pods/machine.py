@@ -22,11 +22,6 @@ def _processes(mark):
     return found
 
 
-def _cgroups():
-    top = pathlib.Path("/sys/fs/cgroup")
-    return {str(path) for path in top.glob("**/grapnel-*/**/") if path.is_dir()}
-
-
 def of_cluster(cluster):
     """What belongs to a cluster: comparable before and after. Namespaces are counted through its processes."""
     mark = str(cluster.state)
@@ -69,6 +64,9 @@ def links_of(cluster):
 
 
 def _cgroups_of(cluster):
-    """Below the cgroups that name this cluster: those with a directory for each pod."""
+    """What lies beside the cgroups of its pods, and is of none of them. Other clusters have cgroups of their own."""
     uids = {p["metadata"]["uid"] for p in cluster.pods()}
-    return {path for path in _cgroups() if uids.isdisjoint(path.split("/"))}
+    top = pathlib.Path("/sys/fs/cgroup")
+    own = {path.parent for uid in uids for path in top.glob(f"**/grapnel-*/{uid}")}
+    assert own or not cluster.is_root, "no pod is there to find its cgroups by"
+    return [path for one in own for path in one.glob("**/") if path != one and uids.isdisjoint(path.parts)]

@@ -96,8 +96,8 @@ Answer<PodPort> find_endpoint(Api& api, const Call& call, const ProxyTarget& tar
   if (!service) return Refusal(service.error());
   const auto name = port_name(*service, target.port);
   if (!name) {
-    return Refusal(unavailable(
-        fmt::format("no service port {} found for service {}", target.port, in_quotes(target.name))));
+    return Refusal(unavailable(fmt::format("no service port {} found for service {}", target.port,
+                                           in_quotes(target.name))));
   }
   const auto endpoints = stored_object(api, call, "endpoints", target.name);
   std::vector<PodPort> found;

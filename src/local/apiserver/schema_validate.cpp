@@ -311,8 +311,9 @@ class Validator {
     }
     if (const Json* no = find(schema, "not"); no != nullptr && no->is_object()) {
       if (accepts(*no, value, path)) {
-        errors_.invalid(field_of(path), "",
-                        fmt::format("{} in body must not validate the schema (not)", in_quotes(path)));
+        errors_.invalid(
+            field_of(path), "",
+            fmt::format("{} in body must not validate the schema (not)", in_quotes(path)));
       }
     }
   }

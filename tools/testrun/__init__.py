@@ -1,0 +1,1 @@
+"""How tools/test and tools/steady run the suites."""
