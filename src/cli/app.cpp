@@ -312,6 +312,9 @@ void add_operator_command(CLI::App& app, Invocation& i) {
       ->capture_default_str();
   command->add_option("--webhook-cert-dir", o.webhook_certificates,
                       "Folder with tls.crt and tls.key; default: certificates of our own making");
+  command->add_flag(
+      "--strict-compatibility", o.strict,
+      "Do what the original JobSet controller does, wherever ours differs on purpose");
   command->callback([&i] { i.command = [&i] { return run_operator(i.op); }; });
 }
 

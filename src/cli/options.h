@@ -105,6 +105,7 @@ struct OperatorOptions {
   std::string health_address = "0.0.0.0:8081";
   std::string webhook_address = "0";
   std::string webhook_certificates;  // a folder with tls.crt and tls.key; "": we make our own
+  bool strict = false;
 };
 
 struct InstallOptions {

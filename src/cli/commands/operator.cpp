@@ -21,7 +21,8 @@ namespace grapnel::cli {
 namespace {
 
 Result<ControllerOptions> parse_controllers(const OperatorOptions& options) {
-  ControllerOptions out{.ns = options.ns, .jobset = false, .experiment = false};
+  ControllerOptions out{
+      .ns = options.ns, .jobset = false, .experiment = false, .strict = options.strict};
   for (const auto name : split(options.controllers, ',')) {
     if (name == "jobset") {
       out.jobset = true;
@@ -109,7 +110,8 @@ Task<int> serve(Executor executor, OperatorOptions options) {
     webhooks.emplace(executor, *connection->client, system_clock(),
                      WebhookServerOptions{.address = **webhook_address,
                                           .folder = options.webhook_certificates,
-                                          .ns = own_namespace(options, connection->ns)});
+                                          .ns = own_namespace(options, connection->ns),
+                                          .strict = options.strict});
   }
   auto serving = webhooks ? spawn(executor, webhooks->run()) : Spawned();
   Interrupts interrupts(executor);

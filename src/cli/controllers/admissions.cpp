@@ -35,15 +35,15 @@ bool is_being_deleted(const Json& object) {
   return at(object, "metadata", "deletionTimestamp") != nullptr;
 }
 
-Result<Json> validate_jobset(const Admitted& request) {
+Result<Json> validate_jobset(const Admitted& request, bool strict) {
   // Finalizers must be able to go, whatever the object says.
   if (is_being_deleted(request.object)) return request.object;
   const auto jobset = api::decode_jobset(request.object);
   if (!jobset) return refuse("JobSet", request.object, jobset.error().causes);
-  auto causes = jobset::validate(*jobset);
+  auto causes = jobset::validate(*jobset, strict);
   if (request.operation == "UPDATE") {
     if (const auto before = api::decode_jobset(request.before)) {
-      causes = jobset::validate_update(*before, *jobset);
+      causes = jobset::validate_update(*before, *jobset, strict);
     }
   }
   if (!causes.empty()) return refuse("JobSet", request.object, std::move(causes));
@@ -93,11 +93,12 @@ Json configuration(std::string_view kind, JsonArray webhooks) {
 
 }  // namespace
 
-void add_admissions(runtime::Admission& admission) {
+void add_admissions(runtime::Admission& admission, bool strict) {
   admission.add(std::string(kMutateJobSet), [](const Admitted& request) -> Result<Json> {
     return jobset::defaulted_object(request.object);
   });
-  admission.add(std::string(kValidateJobSet), validate_jobset);
+  admission.add(std::string(kValidateJobSet),
+                [strict](const Admitted& request) { return validate_jobset(request, strict); });
   admission.add(std::string(kMutatePod), [](const Admitted& request) -> Result<Json> {
     return jobset::admitted_pod(request.object);
   });

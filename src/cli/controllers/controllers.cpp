@@ -98,11 +98,11 @@ void add_jobset(Manager& manager, Informer<api::JobSet>& jobsets, Informer<jobse
   auto& nodes = manager.add_informer<api::Node>(
       {.kind = kinds::kNode}, [](JsonView object) { return api::decode_node(object); });
 
-  auto plan = [&](const kube::Key& key, Time now,
-                  const runtime::Refusal* refused) -> std::optional<Plan> {
+  auto plan = [&, strict = options.strict](const kube::Key& key, Time now,
+                                           const runtime::Refusal* refused) -> std::optional<Plan> {
     const auto jobset = jobsets.cache().get(key);
     if (!jobset) return std::nullopt;
-    jobset::Observed observed{.jobset = *jobset, .refused = refused};
+    jobset::Observed observed{.jobset = *jobset, .refused = refused, .strict = strict};
     const auto owned = jobs.cache().controlled_by(jobset->meta.uid);
     for (const auto& job : owned) observed.jobs.push_back(job.get());
     const auto& subdomain = jobset->spec.network.subdomain;

@@ -17,6 +17,8 @@ struct ControllerOptions {
   bool experiment = true;
   // On the laptop: where experiments have their folders. "": they have none.
   std::string folders = {};
+  // JobSets as the original controller treats them, wherever ours differs on purpose.
+  bool strict = false;
 };
 
 void add_controllers(runtime::Manager& manager, const ControllerOptions& options);
