@@ -114,6 +114,7 @@ struct InstallOptions {
   std::string image = "grapnel:latest";
   bool webhooks = true;
   int concurrency_shares = 100;  // of the API server; 0: none of its own
+  bool strict = false;
   std::string kubeconfig;
   std::string context;
 };
