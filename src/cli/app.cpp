@@ -321,6 +321,9 @@ void add_operator_command(CLI::App& app, Invocation& i) {
       ->capture_default_str();
   command->add_option("--webhook-cert-dir", o.webhook_certificates,
                       "Folder with tls.crt and tls.key; default: certificates of our own making");
+  command->add_flag(
+      "--strict-compatibility", o.strict,
+      "Do what the original JobSet controller does, wherever ours differs on purpose");
   command->callback([&i] { i.command = [&i] { return run_operator(i.op); }; });
 }
 
@@ -331,6 +334,8 @@ void add_install_command(CLI::App& app, Invocation& i) {
   command->add_option("--namespace", o.ns, "Where the operator runs")->capture_default_str();
   command->add_option("--image", o.image, "The operator's image")->capture_default_str();
   command->add_flag("!--no-webhooks", o.webhooks, "Leave the admission webhooks out");
+  command->add_flag("--strict-compatibility", o.strict,
+                    "JobSets as the original controller treats them (grapnel operator)");
   command
       ->add_option("--concurrency-shares", o.concurrency_shares,
                    "Shares of the API server's concurrency for the operator's requests; 0: it "

@@ -146,6 +146,7 @@ JsonObject probe(std::string_view path) {
 
 JsonObject container(const InstallOptions& options) {
   JsonArray arguments{"operator", fmt::format("--leader-elect-namespace={}", options.ns)};
+  if (options.strict) arguments.emplace_back("--strict-compatibility");
   JsonArray ports{JsonObject{{"name", "metrics"}, {"containerPort", 8080}}};
   if (options.webhooks) {
     arguments.push_back(Json(fmt::format("--webhook-addr=0.0.0.0:{}", kWebhookPort)));

@@ -105,6 +105,7 @@ struct OperatorOptions {
   std::string health_address = "0.0.0.0:8081";
   std::string webhook_address = "0";
   std::string webhook_certificates;  // a folder with tls.crt and tls.key; "": we make our own
+  bool strict = false;
 };
 
 struct InstallOptions {
@@ -113,6 +114,7 @@ struct InstallOptions {
   std::string image = "grapnel:latest";
   bool webhooks = true;
   int concurrency_shares = 100;  // of the API server; 0: none of its own
+  bool strict = false;
   std::string kubeconfig;
   std::string context;
 };

@@ -27,7 +27,7 @@ WebhookServer::WebhookServer(Executor executor, kube::Client& client, Clock& clo
       keeper_(client, clock,
               {.ns = options_.ns, .names = names_of(options_.ns, options_.address.host)},
               [this](const http::CertificateAndKey& certificate) { return serve(certificate); }) {
-  controllers::add_admissions(admission_);
+  controllers::add_admissions(admission_, options_.strict);
 }
 
 Task<> WebhookServer::run() {

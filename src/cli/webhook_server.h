@@ -18,6 +18,7 @@ struct WebhookServerOptions {
   Address address;
   std::string folder;  // of tls.crt and tls.key; "": our own certificates
   std::string ns;      // of the Secret and the Service
+  bool strict = false;
 };
 
 class WebhookServer {

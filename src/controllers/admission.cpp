@@ -26,12 +26,12 @@ Failure refuse(const kube::Kind& kind, const Json& object, Causes causes) {
       .reason = Reason::kInvalid, .message = std::move(message), .causes = std::move(causes)});
 }
 
-Result<Json> validate(const OurKind& kind, const Admitted& request) {
+Result<Json> validate(const OurKind& kind, const Admitted& request, bool strict) {
   // Finalizers must be able to go, whatever the object says.
   if (at(request.object, "metadata", "deletionTimestamp") != nullptr) return request.object;
   const bool is_change = request.operation == "UPDATE" && kind.rules.faults_of_change;
-  Causes causes = is_change ? kind.rules.faults_of_change(request.before, request.object)
-                            : kind.rules.faults(request.object, api::Unknown::kIgnore);
+  Causes causes = is_change ? kind.rules.faults_of_change(request.before, request.object, strict)
+                            : kind.rules.faults(request.object, {.strict = strict});
   if (!causes.empty()) return refuse(kind.type.kind, request.object, std::move(causes));
   return request.object;
 }
@@ -87,7 +87,7 @@ Json configuration(std::string_view kind, JsonArray webhooks) {
 
 }  // namespace
 
-void add_admissions(runtime::Admission& admission) {
+void add_admissions(runtime::Admission& admission, bool strict) {
   for (const OurKind* kind : our_kinds()) {
     if (kind->rules.defaulted) {
       admission.add(path_of("mutate", kind->type.kind), [kind](const Admitted& request) {
@@ -95,8 +95,9 @@ void add_admissions(runtime::Admission& admission) {
       });
     }
     if (kind->rules.faults) {
-      admission.add(path_of("validate", kind->type.kind),
-                    [kind](const Admitted& request) { return validate(*kind, request); });
+      admission.add(path_of("validate", kind->type.kind), [kind, strict](const Admitted& request) {
+        return validate(*kind, request, strict);
+      });
     }
     for (const AdmissionHook& hook : kind->mutates) {
       admission.add(std::string(hook.path), hook.review);

@@ -10,7 +10,8 @@
 
 namespace grapnel::controllers {
 
-void add_admissions(runtime::Admission& admission);
+// With `strict`, JobSets are judged as the original controller judges them.
+void add_admissions(runtime::Admission& admission, bool strict = false);
 
 // The ValidatingWebhookConfiguration and the MutatingWebhookConfiguration, for a Service of this
 // name. The operator fills in the authority itself.

@@ -24,7 +24,7 @@ Result<api::Pod> decode_process(JsonView object) {
                           experiment::kCompanionLabel, jobset::keys::kJobSetUid}});
 }
 
-Causes faults_of(const api::Experiment& experiment) {
+Causes faults_of(const api::Experiment& experiment, bool /*strict*/) {
   const auto compiled = experiment::compile(experiment);
   return compiled ? Causes() : causes_of(compiled.error());
 }
@@ -50,7 +50,7 @@ void add(Wiring& wiring) {
   auto& jobsets =
       wiring.informer<api::JobSet>(kinds::kJobSet, leniently<api::JobSet, api::decode_jobset>);
   auto& jobs = wiring.informer<jobset::ChildJob>(kinds::kJob, jobset::decode_child_job,
-                                         {.labels = std::string(kJobSetName)});
+                                                 {.labels = std::string(kJobSetName)});
   auto& pods = wiring.informer<api::Pod>(kinds::kPod, decode_process,
                                          {.labels = std::string(kExperimentLabel)});
   // What Jobs said of pods they could not create: a quota appears nowhere else.

@@ -54,7 +54,7 @@ void add(Wiring& wiring) {
   auto& jobsets =
       wiring.informer<api::JobSet>(kinds::kJobSet, leniently<api::JobSet, api::decode_jobset>);
   auto& jobs = wiring.informer<jobset::ChildJob>(kinds::kJob, jobset::decode_child_job,
-                                         {.labels = std::string(kJobSetName)});
+                                                 {.labels = std::string(kJobSetName)});
   auto& services = wiring.informer<api::Service>(kinds::kService, decode_service);
   auto& claims = wiring.informer<Claim>(kinds::kPersistentVolumeClaim, decode_claim,
                                         {.labels = std::string(kJobSetName)});
@@ -66,9 +66,11 @@ void add(Wiring& wiring) {
   auto controller = wiring.controller<Observed>({.name = "jobset", .rest_factor = 200}, jobsets);
   controller.owns(jobs, &Observed::jobs);
   controller.owns(services);
-  controller.gathers([&services](Observed& observed, const api::JobSet& jobset, Held& held) {
+  controller.gathers([&services, strict = wiring.options().strict](
+                         Observed& observed, const api::JobSet& jobset, Held& held) {
     const auto& subdomain = jobset.spec.network.subdomain;
     const auto& name = subdomain.empty() ? jobset.meta.name() : subdomain;
+    observed.strict = strict;
     observed.service = held.keep(services.cache().get({jobset.meta.key.ns, name}));
   });
   controller.labelled(claims, kJobSetName);

@@ -43,16 +43,21 @@ KindType described() {
 
 using Causes = std::vector<Cause>;
 
+struct Judging {
+  api::Unknown unknown = api::Unknown::kIgnore;
+  bool strict = false;  // as the original controller
+};
+
 // What an object of the kind may say, whatever asks: the webhooks, the laptop's API server and
 // `grapnel validate`.
 struct Rules {
   // The object as sent, with what it means where it says nothing. Empty: the CRD's defaults will
   // do.
   std::function<Json(Json)> defaulted;
-  // Faults of its fields and of what they say together. Unknown fields are faults only if refused.
-  std::function<Causes(const Json& object, api::Unknown)> faults;
+  // Faults of its fields and of what they say together.
+  std::function<Causes(const Json& object, Judging how)> faults;
   // Faults of a change, of objects that decode. Empty: a change is judged as a new object is.
-  std::function<Causes(const Json& before, const Json& after)> faults_of_change;
+  std::function<Causes(const Json& before, const Json& after, bool strict)> faults_of_change;
 };
 
 // A function that takes part in the admission of somebody else's kind: JobSets' of pods.
@@ -82,8 +87,8 @@ template <class T>
 struct TypedRules {
   Result<T> (*decode)(JsonView object, api::Unknown unknown) = api::decode_resource<T>;
   Json (*defaulted)(Json object) = nullptr;
-  Causes (*validate)(const T& object) = nullptr;
-  Causes (*validate_update)(const T& before, const T& after) = nullptr;
+  Causes (*validate)(const T& object, bool strict) = nullptr;
+  Causes (*validate_update)(const T& before, const T& after, bool strict) = nullptr;
 };
 
 template <class T>
@@ -91,26 +96,26 @@ Rules rules(TypedRules<T> typed) {
   Rules out;
   if (typed.defaulted != nullptr) out.defaulted = typed.defaulted;
   // A field that is not known hides no other fault.
-  out.faults = [typed](const Json& object, api::Unknown unknown) {
+  out.faults = [typed](const Json& object, Judging how) {
     Causes causes;
     const auto decoded = typed.decode(object, api::Unknown::kIgnore);
-    if (!decoded) return causes_of(typed.decode(object, unknown).error());
-    if (unknown == api::Unknown::kRefuse) {
-      if (const auto strictly = typed.decode(object, unknown); !strictly) {
+    if (!decoded) return causes_of(typed.decode(object, how.unknown).error());
+    if (how.unknown == api::Unknown::kRefuse) {
+      if (const auto strictly = typed.decode(object, how.unknown); !strictly) {
         causes = causes_of(strictly.error());
       }
     }
     if (typed.validate != nullptr)
-      std::ranges::move(typed.validate(*decoded), std::back_inserter(causes));
+      std::ranges::move(typed.validate(*decoded, how.strict), std::back_inserter(causes));
     return causes;
   };
   if (typed.validate_update == nullptr) return out;
-  out.faults_of_change = [typed](const Json& before, const Json& after) {
+  out.faults_of_change = [typed](const Json& before, const Json& after, bool strict) {
     const auto now = typed.decode(after, api::Unknown::kIgnore);
     if (!now) return causes_of(now.error());
     // What was stored under older rules may be mended.
     const auto then = typed.decode(before, api::Unknown::kIgnore);
-    return then ? typed.validate_update(*then, *now) : typed.validate(*now);
+    return then ? typed.validate_update(*then, *now, strict) : typed.validate(*now, strict);
   };
   return out;
 }

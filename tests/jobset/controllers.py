@@ -73,8 +73,9 @@ class Controller:
 
     name = namespace = account = ""
 
-    def __init__(self, cluster):
+    def __init__(self, cluster, strict=False):
         self.cluster = cluster
+        self.strict = strict
         self._spawner = Spawner()
         self._port = ReservedPort()
         self.process = None
@@ -129,7 +130,7 @@ class Controller:
 
 
 class Original(Controller):
-    """sigs.k8s.io/jobset with its own CRD."""
+    """sigs.k8s.io/jobset with its own CRD; strict: its feature gates as they are by default."""
 
     name = "original"
     namespace, account = "jobset-system", "jobset-controller-manager"
@@ -149,7 +150,7 @@ class Original(Controller):
             "internalCertManagement": {"enable": False},
             "webhook": {"host": "127.0.0.1", "port": self._port.number, "certDir": str(folder)},
             "metrics": {"bindAddress": "0"}, "health": {"healthProbeBindAddress": "0"},
-            "featureGates": {"RestartJob": True, "ElasticJobSet": True}}))
+            "featureGates": {} if self.strict else {"RestartJob": True, "ElasticJobSet": True}}))
         self._run(["env", f"KUBECONFIG={self._kubeconfig()}", Programs().path("jobset"),
                    "--config", str(config), "--zap-log-level=2"])
         self._register_webhooks(bases / "webhook/manifests.yaml", certificate)
@@ -189,7 +190,8 @@ class Original(Controller):
 
 
 class Ours(Controller):
-    """`grapnel operator` with what `grapnel install` puts into a cluster."""
+    """`grapnel operator` with what `grapnel install` puts into a cluster; strict: as strictly
+    compatible, and with the original's CRD, which must be there."""
 
     name = "grapnel"
     namespace, account = "grapnel-system", "grapnel"
@@ -204,7 +206,8 @@ class Ours(Controller):
         self._run([program("grapnel"), "operator", "--kubeconfig", self._kubeconfig(),
                    "--leader-elect-namespace", self.namespace,
                    "--metrics-addr", "0", "--health-addr", "0",
-                   "--webhook-addr", f"127.0.0.1:{self._port.number}"])
+                   "--webhook-addr", f"127.0.0.1:{self._port.number}",
+                   *(["--strict-compatibility"] if self.strict else [])])
         self._wait_for_webhook()
 
     def install_objects(self):
@@ -218,7 +221,8 @@ class Ours(Controller):
         crds, others, self._webhooks = [], [], []
         for document in self.install_objects():
             if document["kind"] == "CustomResourceDefinition":
-                crds.append(document)
+                if not (self.strict and document["spec"]["names"]["kind"] == "JobSet"):
+                    crds.append(document)
             elif document["kind"].endswith("WebhookConfiguration"):
                 for hook in document["webhooks"]:
                     path = hook["clientConfig"].pop("service")["path"]

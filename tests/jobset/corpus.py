@@ -28,8 +28,9 @@ def _documents(block):
             and str(d.get("apiVersion")).startswith("jobset.x-k8s.io/")]
 
 
-def random_jobset(seed):
-    """A valid JobSet that uses any mix of the fields."""
+def random_jobset(seed, strict=False):
+    """A valid JobSet that uses any mix of the fields; strict: of those that the original knows by
+    default, and none of ours."""
     rng = random.Random(seed)
     names = ["a", "b", "c"][:rng.randint(1, 3)]
     in_order = rng.random() < 0.2
@@ -65,8 +66,14 @@ def random_jobset(seed):
         annotations["alpha.jobset.sigs.k8s.io/exclusive-topology"] = "rack"
         if rng.random() < 0.5:
             annotations["alpha.jobset.sigs.k8s.io/node-selector"] = "true"
-    # A JobSet of ours makes its Jobs when it is resumed; with this, as the original does.
-    annotations["grapnel.dev/create-suspended-jobs"] = "true"
+    if strict:
+        for rule in spec.get("failurePolicy", {}).get("rules", []):
+            rule["action"] = rule["action"].replace("RestartJobAnd", "RestartJobSetAnd")
+            if rule["action"] == "RestartJob":
+                rule["action"] = "RestartJobSet"
+    else:
+        # A JobSet of ours makes its Jobs when it is resumed; with this, as the original does.
+        annotations["grapnel.dev/create-suspended-jobs"] = "true"
     metadata["annotations"] = annotations
     return {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": metadata,
             "spec": spec}
@@ -188,9 +195,9 @@ FAULTS = [
 ]
 
 
-def broken_jobset(seed):
+def broken_jobset(seed, strict=False):
     """A random JobSet with one of the known faults, or now and then with none."""
     rng = random.Random(seed)
-    jobset = random_jobset(seed)
+    jobset = random_jobset(seed, strict)
     FAULTS[seed % len(FAULTS)](jobset["spec"], rng)
     return jobset

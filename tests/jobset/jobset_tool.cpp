@@ -1,8 +1,8 @@
 // jobset_tool: our rules for JobSets as a program, for tests that compare them with others'.
 //
-//   jobset_tool check  < objects           one JobSet in JSON a line; answers each with a line:
-//                                          its faults as a JSON list of {field, message}
-//   jobset_tool update < pairs             the same for [before, after]
+//   jobset_tool check [--strict] < objects   one JobSet in JSON a line; answers each with a line:
+//                                            its faults as a JSON list of {field, message}
+//   jobset_tool update < pairs               the same for [before, after]
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -31,9 +31,10 @@ Result<api::JobSet> read(const Json& object) {
   return api::decode_jobset(jobset::defaulted_object(object));
 }
 
+template <bool kStrict>
 Json check(const Json& object) {
   const auto jobset = read(object);
-  return jobset ? to_json(jobset::validate(*jobset)) : faults_of(jobset.error());
+  return jobset ? to_json(jobset::validate(*jobset, kStrict)) : faults_of(jobset.error());
 }
 
 Json update(const Json& pair) {
@@ -53,14 +54,22 @@ int answer_lines(Json (*answer)(const Json&)) {
   return 0;
 }
 
+int usage() {
+  std::fputs("usage: jobset_tool check [--strict] | update\n", stderr);
+  return 2;
+}
+
 }  // namespace
 }  // namespace grapnel
 
 int main(int argc, char** argv) {
   using namespace grapnel;
-  const std::string_view command = argc == 2 ? argv[1] : "";
-  if (command == "check") return answer_lines(check);
+  const std::string_view command = argc >= 2 ? argv[1] : "";
+  if (command == "check" && argc == 3 && std::string_view(argv[2]) == "--strict") {
+    return answer_lines(check<true>);
+  }
+  if (argc != 2) return usage();
+  if (command == "check") return answer_lines(check<false>);
   if (command == "update") return answer_lines(update);
-  std::fputs("usage: jobset_tool check | update\n", stderr);
-  return 2;
+  return usage();
 }

@@ -136,9 +136,14 @@ class Play:
     """What happens to one JobSet, step by step: first its script, then what its seed decides from
     what is there."""
 
-    def __init__(self, stage, namespace, seed, script=()):
+    # Each as often as its number says.
+    ACTS = {"ready": 40, "succeed": 25, "fail": 20, "suspend": 8, "resume": 15, "scale": 5}
+
+    def __init__(self, stage, namespace, seed, script=(), strict=False):
         self.stage = stage
         self.script = list(script)
+        # Behind a gate of the original.
+        self.acts = {a: n for a, n in self.ACTS.items() if not (strict and a == "scale")}
         self.namespace = namespace
         self.rng = random.Random(seed)
         self.told = []
@@ -149,7 +154,7 @@ class Play:
                       key=lambda j: j["metadata"]["name"])
         running = [j for j in jobs if not j["spec"].get("suspend")]
         act = self.script.pop(0) if self.script else self.rng.choices(
-            ["ready", "succeed", "fail", "suspend", "resume", "scale"], [40, 25, 20, 8, 15, 5])[0]
+            list(self.acts), list(self.acts.values()))[0]
         if act in ("suspend", "resume"):
             self._suspend(act == "suspend")
         elif act == "scale":
@@ -199,15 +204,16 @@ class Play:
 
 # ---- what is compared
 
-def snapshot(stage, namespace):
-    """Everything a user can see of it, without what differs from run to run."""
+def snapshot(stage, namespace, strict=False):
+    """Everything a user can see of it, without what differs from run to run; unless strict, also
+    without what is meant to differ."""
     found = {}
     uids = {}
     for kind in ("jobsets", "jobs", "services", "persistentvolumeclaims"):
         for item in stage.list(kind, namespace):
             name = f"{kind}/{item['metadata']['name']}"
             uids[item["metadata"]["uid"]] = name
-            found[name] = _plain(kind, item)
+            found[name] = _plain(kind, item, strict)
     text = json.dumps(found, sort_keys=True)
     for uid, name in uids.items():
         text = text.replace(uid, f"<uid of {name}>")
@@ -220,7 +226,7 @@ def snapshot(stage, namespace):
     return json.loads(json.dumps(result))
 
 
-def _plain(kind, item):
+def _plain(kind, item, strict):
     meta = item["metadata"]
     annotations = {k: v for k, v in meta.get("annotations", {}).items()
                    if k != "batch.kubernetes.io/job-tracking"}
@@ -228,8 +234,22 @@ def _plain(kind, item):
              "owners": meta.get("ownerReferences", []), "spec": item.get("spec", {}),
              "deleting": "deletionTimestamp" in meta}
     if kind == "jobsets":
+        # Go's encoder writes empty objects and nulls where nothing was.
+        plain["spec"] = _without_empty(plain["spec"])
+        plain["status"] = _without_times(item.get("status", {}))
+    if kind == "jobs":
+        # The original merges them in the order of a map, which is another every time.
+        tolerations = plain["spec"]["template"]["spec"].get("tolerations", [])
+        tolerations.sort(key=lambda toleration: json.dumps(toleration, sort_keys=True))
+    return plain if strict else _without_what_is_meant(kind, plain, item)
+
+
+def _without_what_is_meant(kind, plain, item):
+    if kind == "jobsets":
         plain["spec"] = _plain_spec(plain["spec"])
-        plain["status"] = _plain_status(item.get("status", {}))
+        for key in ("conditions", "replicatedJobsStatus"):
+            if key in plain["status"]:
+                plain["status"][key].sort(key=lambda entry: entry.get("name", entry.get("type")))
     if kind == "jobs":
         if not _restarts_alone(item):
             _forget(plain, "jobset.sigs.k8s.io/job-restart-attempt")
@@ -252,13 +272,10 @@ def _forget(value, key):
             _forget(element, key)
 
 
-def _plain_status(status):
+def _without_times(status):
     status = copy.deepcopy(status)
     for condition in status.get("conditions", []):
         condition.pop("lastTransitionTime", None)
-    for key in ("conditions", "replicatedJobsStatus"):
-        if key in status:
-            status[key].sort(key=lambda entry: entry.get("name", entry.get("type")))
     return status
 
 
@@ -270,10 +287,8 @@ def _without_empty(value):
 
 
 def _plain_spec(spec):
-    """The original's schema knows all of a pod and sets the default of a port's protocol, and its
-    webhook writes empty objects and nulls where nothing was; a pod template is carried through
-    whole by ours, and its defaults are set in the Job."""
-    spec = _without_empty(spec)
+    """The original's schema knows all of a pod and sets the default of a port's protocol; a pod
+    template is carried through whole by ours, and its defaults are set in the Job."""
     for replicated in spec.get("replicatedJobs", []):
         pod = replicated["template"].get("spec", {}).get("template", {}).get("spec", {})
         for container in pod.get("containers", []) + pod.get("initContainers", []):

@@ -4,6 +4,7 @@
 """
 
 import base64
+import calendar
 import itertools
 import time
 
@@ -152,6 +153,54 @@ def test_restart_of_all(scene, strategy):
     job = scene.jobs()["train-other-0"]
     assert job["metadata"]["uid"] != first["metadata"]["uid"]
     assert job["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"] == "1"
+
+
+def set_ready(world, node, status):
+    """As the node's controller does when the node no longer answers, or answers again."""
+    answer = world.request("PATCH", f"/api/v1/nodes/{node}/status", {"status": {"conditions": [
+        {"type": "Ready", "status": status, "reason": "Test", "message": "set by a test"}]}},
+        "application/strategic-merge-patch+json")
+    assert answer[0] == 200, answer
+
+
+@pytest.mark.only("real")  # the laptop's node cannot be lost: it is the same process
+def test_a_node_is_lost_during_a_restart_that_blocks(scene):
+    """Its pod was deleted while the node was still Ready, and no event of the pod follows."""
+    world = scene.world
+    scene.submit(replicated("w", "run", replicas=2),
+                 failurePolicy={"maxRestarts": 1, "restartStrategy": "BlockingRecreate"},
+                 annotations={"grapnel.dev/stuck-deletion-timeout": "1s"})
+
+    def running():
+        pods = {p["metadata"]["labels"]["jobset.sigs.k8s.io/job-index"]: p for p in scene.pods()
+                if p["status"].get("phase") == "Running"}
+        return len(pods) == 2 and pods
+    first = scene.wait(running, "no pods")
+    failed, stuck = first["0"]["metadata"]["name"], first["1"]["metadata"]["name"]
+    node = first["1"]["spec"]["nodeName"]
+    world.cluster.pause("kwok")  # from now on no pod ends
+    try:
+        status, answer = world.request(
+            "PATCH", world.path("pods", scene.namespace, failed) + "/status",
+            {"status": {"phase": "Failed"}}, "application/merge-patch+json")
+        assert status == 200, answer
+
+        def is_overdue():
+            """Deleted, and its second is over: the operator has found it on a node that answers."""
+            pod = world.get("pods", scene.namespace, stuck)
+            deleted = pod["metadata"].get("deletionTimestamp")
+            return deleted and time.time() > calendar.timegm(
+                time.strptime(deleted, "%Y-%m-%dT%H:%M:%SZ")) + 3
+        scene.wait(is_overdue, "the pod is not deleted")
+        assert scene.status()["restarts"] == 1 and scene.jobs() == {}, "it does not block"
+        set_ready(world, node, "Unknown")
+        scene.wait(lambda: set(scene.jobs()) == {"train-w-0", "train-w-1"}, "the restart hangs")
+    finally:
+        world.cluster.resume("kwok")
+        set_ready(world, node, "True")
+    again = scene.wait(running, "the pods are not made again")
+    assert {p["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"]
+            for p in again.values()} == {"1"}
 
 
 def test_no_more_restarts_than_allowed(scene):

@@ -80,7 +80,7 @@ Task<int> serve(Executor executor, OperatorOptions options) {
   Random random(static_cast<uint64_t>(system_clock().now().time_since_epoch().count()) ^
                 static_cast<uint64_t>(::getpid()));
   runtime::Manager manager(executor, *connection->client, system_clock(), random, std::move(*how));
-  controllers::add_controllers(manager, {.ns = options.ns}, *kinds);
+  controllers::add_controllers(manager, {.ns = options.ns, .strict = options.strict}, *kinds);
   metrics.follow(manager);
   Endpoints endpoints(manager, metrics);
   if (const auto served = endpoints.start(executor, *addresses); !served) {
@@ -95,7 +95,8 @@ Task<int> serve(Executor executor, OperatorOptions options) {
     webhooks.emplace(executor, *connection->client, system_clock(),
                      WebhookServerOptions{.address = **webhook_address,
                                           .folder = options.webhook_certificates,
-                                          .ns = own_namespace(options, connection->ns)});
+                                          .ns = own_namespace(options, connection->ns),
+                                          .strict = options.strict});
   }
   auto serving = webhooks ? spawn(executor, webhooks->run()) : Spawned();
   Interrupts interrupts(executor);

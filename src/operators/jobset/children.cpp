@@ -45,16 +45,14 @@ bool has_its_name(const Asked& asked, const ChildJob& job) {
   return name == std::string_view(digits.begin(), end);
 }
 
-bool is_of_earlier_run(const api::JobSet& jobset, const JobPlace& place) {
+bool is_of_earlier_run(const api::JobSet& jobset, const JobPlace& place, bool strict) {
   if (place.restart_attempt < jobset.status.restarts.value_or(0)) return true;
-  return place.job_restart_attempt &&
+  return !strict && place.job_restart_attempt &&
          *place.job_restart_attempt < job_restarts(jobset, place.replicated_job, place.index);
 }
 
-}  // namespace
-
-std::optional<JobFailure> failure_of(const ChildJob& job) {
-  const auto* target = job.true_condition("FailureTarget");
+std::optional<JobFailure> failure_of(const ChildJob& job, bool strict) {
+  const auto* target = strict ? nullptr : job.true_condition("FailureTarget");
   const auto* failed = job.true_condition("Failed");
   if (target == nullptr || (target->reason.empty() && failed == nullptr)) target = failed;
   if (target == nullptr) return std::nullopt;
@@ -65,6 +63,8 @@ std::optional<JobFailure> failure_of(const ChildJob& job) {
                     .since = target->last_transition_time};
 }
 
+}  // namespace
+
 int32_t job_restarts(const api::JobSet& jobset, std::string_view replicated_job, int32_t index) {
   const auto& statuses = jobset.status.replicated_jobs;
   const auto found = std::ranges::find(statuses, replicated_job, &api::ReplicatedJobStatus::name);
@@ -73,7 +73,8 @@ int32_t job_restarts(const api::JobSet& jobset, std::string_view replicated_job,
   return place < found->job_restarts.size() ? found->job_restarts[place] : 0;
 }
 
-Children sort_children(const api::JobSet& jobset, const std::vector<const ChildJob*>& jobs) {
+Children sort_children(const api::JobSet& jobset, const std::vector<const ChildJob*>& jobs,
+                       bool strict) {
   const AskedByName asked = asked_by(jobset);
   int64_t missing = 0;
   for (const auto& [name, each] : asked) missing += each.replicas;
@@ -83,10 +84,10 @@ Children sort_children(const api::JobSet& jobset, const std::vector<const ChildJ
     const Asked* by = find_asked(asked, *job);
     if (by == nullptr) continue;
     if (has_its_name(*by, *job)) --missing;
-    if (is_of_earlier_run(jobset, *job->place)) {
+    if (is_of_earlier_run(jobset, *job->place, strict)) {
       children.previous.push_back(job);
-    } else if (failure_of(*job)) {
-      children.failed.push_back(job);
+    } else if (const auto why = failure_of(*job, strict)) {
+      children.failed.push_back({job, *why});
     } else if (job->true_condition("Complete") != nullptr) {
       children.successful.push_back(job);
     } else {

@@ -70,21 +70,21 @@ bool blocks(const api::JobSet& jobset) {
   return policy && policy->restart_strategy == api::RestartStrategy::BlockingRecreate;
 }
 
-runtime::Plan delete_jobs(const api::JobSet& jobset, const std::vector<const ChildJob*>& jobs) {
+runtime::Plan delete_jobs(const Observed& o, const std::vector<const ChildJob*>& jobs) {
   using enum runtime::Delete::Propagation;
+  const auto propagation = o.strict || blocks(o.jobset) ? kForeground : kBackground;
   runtime::Plan plan;
   for (const ChildJob* job : jobs) {
     if (job->meta.is_being_deleted()) continue;
-    plan.add(runtime::Delete{.target = ref_to(*job),
-                             .propagation = blocks(jobset) ? kForeground : kBackground,
-                             .grace_seconds = std::nullopt});
+    plan.add(runtime::Delete{
+        .target = ref_to(*job), .propagation = propagation, .grace_seconds = std::nullopt});
   }
   return plan;
 }
 
 runtime::Plan hold_names_of_running_pods(const Observed& o, Time now, Children& children) {
   runtime::Plan plan;
-  if (o.pods.empty()) return plan;
+  if (o.pods.empty() || o.strict) return plan;
   std::unordered_set<std::string> present;
   for (const ChildJob* job : o.jobs) present.insert(job->meta.uid.text());
   const Duration patient = patience(o.jobset);
@@ -106,7 +106,7 @@ runtime::Plan hold_names_of_running_pods(const Observed& o, Time now, Children& 
 
 runtime::Plan release_stuck(const Observed& o, const std::vector<const ChildJob*>& jobs, Time now) {
   runtime::Plan plan;
-  if (jobs.empty()) return plan;
+  if (jobs.empty() || o.strict) return plan;
   const Duration patient = patience(o.jobset);
   if (!blocks(o.jobset)) {
     for (const ChildJob* job : jobs) {

@@ -17,7 +17,7 @@ bool blocks(const api::JobSet& jobset);
 // A Job goes at once, and its pods after it: that costs the cluster fewer requests than a deletion
 // in the foreground. With BlockingRecreate it stays until its pods are gone, as only the API server
 // can promise that none is left. Those in deletion already are left alone.
-runtime::Plan delete_jobs(const api::JobSet& jobset, const std::vector<const ChildJob*>& jobs);
+runtime::Plan delete_jobs(const Observed& observed, const std::vector<const ChildJob*>& jobs);
 
 // A Job is not made again while pods of the one before it run: it takes their name in DNS. Pods
 // without a node do not run; pods that cannot end (their node is lost) are not waited for for ever.

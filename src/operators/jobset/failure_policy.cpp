@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "document/pattern.h"
+#include "operators/jobset/job_builder.h"
 
 namespace grapnel::jobset {
 namespace {
@@ -23,23 +24,22 @@ bool any_matches(const std::vector<std::string>& patterns, std::string_view mess
   });
 }
 
-bool matches(const api::FailureRule& rule, const ChildJob& job) {
-  const JobFailure failure = *failure_of(job);
+bool matches(const api::FailureRule& rule, const FailedJob& failed) {
   const auto& reasons = rule.on_job_failure_reasons;
   const auto& patterns = rule.on_job_failure_message_patterns;
-  if (!reasons.empty() && !contains(reasons, failure.reason)) return false;
-  if (!patterns.empty() && !any_matches(patterns, failure.message)) return false;
-  return rule.targets.empty() || contains(rule.targets, job.place->replicated_job);
+  if (!reasons.empty() && !contains(reasons, failed.why.reason)) return false;
+  if (!patterns.empty() && !any_matches(patterns, failed.why.message)) return false;
+  return rule.targets.empty() || contains(rule.targets, failed.job->place->replicated_job);
 }
 
 // The one that failed first among those the rule matches; all when there is no rule.
 const ChildJob* first_failed(const Children& children, const api::FailureRule* rule) {
-  const ChildJob* first = nullptr;
-  for (const ChildJob* job : children.failed) {
-    if (rule != nullptr && !matches(*rule, *job)) continue;
-    if (first == nullptr || failure_of(*job)->since < failure_of(*first)->since) first = job;
+  const FailedJob* first = nullptr;
+  for (const FailedJob& failed : children.failed) {
+    if (rule != nullptr && !matches(*rule, failed)) continue;
+    if (first == nullptr || failed.why.since < first->why.since) first = &failed;
   }
-  return first;
+  return first == nullptr ? nullptr : first->job;
 }
 
 std::string with_job(std::string_view message, const ChildJob& job) {
@@ -47,8 +47,9 @@ std::string with_job(std::string_view message, const ChildJob& job) {
 }
 
 // Of the JobSet and of Jobs alone: maxRestarts limits them together.
-int64_t restarts_that_count(const api::JobSetStatus& status) {
+int64_t restarts_that_count(const api::JobSetStatus& status, bool strict) {
   int64_t restarts = status.restarts_count_towards_max.value_or(0);
+  if (strict) return restarts;
   for (const auto& replicated : status.replicated_jobs) {
     const auto& counts = replicated.job_restarts_count_towards_max;
     restarts = std::accumulate(counts.begin(), counts.end(), restarts);
@@ -109,7 +110,8 @@ void restart_jobset(const Decision& decision, const std::string& message, Status
 
 }  // namespace
 
-void apply_failure_policy(const api::JobSet& jobset, const Children& children, StatusDraft& draft) {
+void apply_failure_policy(const Observed& o, const Children& children, StatusDraft& draft) {
+  const api::JobSet& jobset = o.jobset;
   if (!jobset.spec.failure_policy) {
     draft.fail("FailedJobs", with_job("jobset failed due to one or more job failures",
                                       *first_failed(children, nullptr)));
@@ -117,6 +119,8 @@ void apply_failure_policy(const api::JobSet& jobset, const Children& children, S
   }
   const auto& policy = *jobset.spec.failure_policy;
   const Decision decision = decide(policy, children);
+  const bool alone = restarts_alone(decision.action);
+  if (alone && o.strict) return;  // behind a gate: admission refuses such a rule
   const std::string_view action = api::name_of(decision.action);
   const std::string message =
       with_job(fmt::format("applying {} failure policy action", action), *decision.job);
@@ -125,13 +129,12 @@ void apply_failure_policy(const api::JobSet& jobset, const Children& children, S
     return;
   }
   if (!ignores_max_restarts(decision.action) &&
-      restarts_that_count(draft.status()) >= policy.max_restarts) {
+      restarts_that_count(draft.status(), o.strict) >= policy.max_restarts) {
     draft.fail("ReachedMaxRestarts",
                with_job("jobset failed due to reaching max number of restarts", *decision.job));
     return;
   }
-  if (decision.action == FailureAction::RestartJob ||
-      decision.action == FailureAction::RestartJobAndIgnoreMaxRestarts) {
+  if (alone) {
     restart_job(jobset, decision, draft);
   } else {
     restart_jobset(decision, message, draft);

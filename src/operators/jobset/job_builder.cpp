@@ -92,17 +92,21 @@ void label_priority(JsonObject& metadata, const Json* pod_spec) {
 
 }  // namespace
 
-bool restarts_jobs_alone(const api::JobSet& jobset) {
+bool restarts_alone(api::FailureAction action) {
   using enum api::FailureAction;
-  return jobset.spec.failure_policy &&
-         std::ranges::any_of(jobset.spec.failure_policy->rules, [](const api::FailureRule& rule) {
-           return rule.action == RestartJob || rule.action == RestartJobAndIgnoreMaxRestarts;
-         });
+  return action == RestartJob || action == RestartJobAndIgnoreMaxRestarts;
 }
 
-JobBuilder::JobBuilder(const api::JobSet& jobset, const api::ReplicatedJob& replicated)
+bool restarts_jobs_alone(const api::JobSet& jobset) {
+  return jobset.spec.failure_policy &&
+         std::ranges::any_of(jobset.spec.failure_policy->rules, restarts_alone,
+                             &api::FailureRule::action);
+}
+
+JobBuilder::JobBuilder(const api::JobSet& jobset, const api::ReplicatedJob& replicated, bool strict)
     : jobset_(jobset),
       replicated_(replicated),
+      strict_(strict),
       ranks_(ranks_of(jobset, replicated)),
       labels_(shared_labels(jobset, replicated, ranks_)),
       placement_(placement_annotations(jobset, replicated)) {
@@ -142,7 +146,7 @@ JsonObject JobBuilder::spec() const {
   merge_into(ensure_object(metadata, "labels"), labels_);
   merge_into(ensure_object(metadata, "annotations"), labels_);
   merge_into(ensure_object(metadata, "annotations"), placement_);
-  label_priority(metadata, at(replicated_.job_template, "spec", "template", "spec"));
+  if (!strict_) label_priority(metadata, at(replicated_.job_template, "spec", "template", "spec"));
 
   JsonObject& pod_spec = ensure_object(pod, "spec");
   set_default(pod_spec, "restartPolicy", "OnFailure");
@@ -196,7 +200,7 @@ JsonObject JobBuilder::labels_of(int32_t index, std::string_view job_name) const
                     {keys::kJobKey, job_key(jobset_.meta.ns(), job_name)},
                     {keys::kJobGlobalIndex, std::to_string(ranks_.first_in_jobset + index)},
                     {keys::kJobGroupIndex, std::to_string(ranks_.first_in_group + index)}};
-  if (restarts_jobs_alone(jobset_)) {
+  if (restarts_jobs_alone(jobset_) && !strict_) {
     labels[keys::kJobRestartAttempt] =
         std::to_string(job_restarts(jobset_, replicated_.name, index));
   }

@@ -17,7 +17,7 @@ struct Ranks {
 
 class JobBuilder {
  public:
-  JobBuilder(const api::JobSet& jobset, const api::ReplicatedJob& replicated);
+  JobBuilder(const api::JobSet& jobset, const api::ReplicatedJob& replicated, bool strict = false);
   Json build(int32_t index) const;
   // api::kSchedulingFields of the pods of that Job, those that there are.
   JsonObject scheduling(int32_t index) const;
@@ -31,6 +31,7 @@ class JobBuilder {
 
   const api::JobSet& jobset_;
   const api::ReplicatedJob& replicated_;
+  bool strict_;
   Ranks ranks_;
   JsonObject labels_;     // that all its Jobs carry, as annotations too
   JsonObject placement_;  // annotations that ask for exclusive placement
@@ -38,6 +39,7 @@ class JobBuilder {
   JsonObject shared_;
 };
 
+bool restarts_alone(api::FailureAction action);
 // Whether a rule of the failure policy restarts single Jobs.
 bool restarts_jobs_alone(const api::JobSet& jobset);
 

@@ -28,6 +28,7 @@ namespace {
 using operators::is_creation_of;
 using operators::ref_to;
 using operators::refused_name;
+using operators::text_of;
 using runtime::Plan;
 
 // More wait for the next plan, so that what happens meanwhile does not wait for thousands of Jobs.
@@ -38,8 +39,14 @@ bool is_managed_by_another(const api::JobSet& jobset) {
 }
 
 // A queue may hold tens of thousands of JobSets suspended: they cost nothing until they are let go.
-bool waits_for_resume(const api::JobSet& jobset) {
-  return jobset.is_suspended() && jobset.meta.annotations.get(keys::kCreateSuspendedJobs) != "true";
+bool waits_for_resume(const Observed& o) {
+  const api::JobSet& jobset = o.jobset;
+  return jobset.is_suspended() && !o.strict &&
+         jobset.meta.annotations.get(keys::kCreateSuspendedJobs) != "true";
+}
+
+bool was_tampered_with(const std::vector<const ChildJob*>& jobs) {
+  return std::ranges::any_of(jobs, [](const ChildJob* job) { return !job->place; });
 }
 
 bool has_restarted(const api::JobSet& jobset) {
@@ -65,6 +72,7 @@ void add_network_and_claims(const Observed& o, Plan& plan) {
 }
 
 void add_scaling(const Observed& o, const Children& children, Plan& plan) {
+  if (o.strict) return;
   std::unordered_map<std::string_view, const api::ReplicatedJob*> by_name;
   for (const auto& replicated : o.jobset.spec.replicated_jobs) {
     by_name[replicated.name] = &replicated;
@@ -79,8 +87,8 @@ void add_scaling(const Observed& o, const Children& children, Plan& plan) {
 // from a copy of the JobSet that the plan keeps.
 class MissingJobs {
  public:
-  MissingJobs(const api::JobSet& jobset, const Children& children, size_t room, Plan& plan)
-      : jobset_(jobset), children_(children), room_(room), plan_(plan) {}
+  MissingJobs(const Observed& o, const Children& children, size_t room, Plan& plan)
+      : jobset_(o.jobset), strict_(o.strict), children_(children), room_(room), plan_(plan) {}
 
   void add(size_t replicated) {
     const api::ReplicatedJob& spec = jobset_.spec.replicated_jobs[replicated];
@@ -90,8 +98,8 @@ class MissingJobs {
       if (children_.names.contains(job)) continue;
       if (!kept_) kept_ = std::make_shared<const api::JobSet>(jobset_);
       if (!builder) {
-        builder =
-            std::make_shared<const JobBuilder>(*kept_, kept_->spec.replicated_jobs[replicated]);
+        builder = std::make_shared<const JobBuilder>(
+            *kept_, kept_->spec.replicated_jobs[replicated], strict_);
       }
       plan_.add(runtime::Create{
           .kind = &kube::kinds::kJob,
@@ -103,6 +111,7 @@ class MissingJobs {
 
  private:
   const api::JobSet& jobset_;
+  bool strict_;
   const Children& children_;
   size_t room_;
   Plan& plan_;
@@ -114,7 +123,7 @@ void add_jobs(const Observed& o, const Children& children, StatusDraft& status, 
   const bool in_order = starts_in_order(jobset) && !jobset.is_suspended();
   const bool none = children.all_exist || waits_for_deletion(jobset, children);
   const size_t room = none ? 0 : kCreatesAtOnce;
-  MissingJobs missing(jobset, children, room, plan);
+  MissingJobs missing(o, children, room, plan);
   for (size_t i = 0; i < jobset.spec.replicated_jobs.size(); ++i) {
     const auto& replicated = jobset.spec.replicated_jobs[i];
     if (!dependencies_reached(jobset, replicated, status)) continue;
@@ -143,10 +152,10 @@ void resume(const Observed& o, const Children& children, StatusDraft& status, Pl
     if (!dependencies_reached(o.jobset, replicated, status)) continue;
     if (starts_in_order(o.jobset) && has_started(replicated, status)) continue;
     if (const auto& jobs = suspended[replicated.name]; !jobs.empty()) {
-      const JobBuilder builder(o.jobset, replicated);
+      const JobBuilder builder(o.jobset, replicated, o.strict);
       for (const ChildJob* job : jobs) {
         if (job->start_time) before.add(forget_start(*job));
-        plan.add(resume_job(*job, builder));
+        plan.add(o.strict ? resume_job_where_it_was(*job, builder) : resume_job(*job, builder));
       }
     }
     if (starts_in_order(o.jobset)) return status.startup_in_progress();
@@ -157,7 +166,7 @@ void resume(const Observed& o, const Children& children, StatusDraft& status, Pl
 Plan run(const Observed& o, const Children& children, StatusDraft& status) {
   Plan first;
   Plan second;
-  if (!waits_for_resume(o.jobset)) {
+  if (!waits_for_resume(o)) {
     add_network_and_claims(o, first);
     add_scaling(o, children, first);
     add_jobs(o, children, status, second);
@@ -177,7 +186,7 @@ Plan run(const Observed& o, const Children& children, StatusDraft& status) {
 
 // Nothing of an invalid spec is begun; it can hardly become valid, as most of it is immutable.
 bool refuse_if_invalid(const Observed& o, StatusDraft& status) {
-  if (!o.jobs.empty()) return false;
+  if (!o.jobs.empty() || o.strict) return false;
   const auto causes = validate(o.jobset);
   if (causes.empty()) return false;
   std::string message;
@@ -189,39 +198,43 @@ bool refuse_if_invalid(const Observed& o, StatusDraft& status) {
 }
 
 // The original's event of it.
-std::string_view event_reason(const runtime::Refusal& refused) {
-  if (is_creation_of(kube::kinds::kService, refused)) return "HeadlessServiceCreationFailed";
-  if (is_creation_of(kube::kinds::kPersistentVolumeClaim, refused)) return "PVCCreationFailed";
-  return "JobSetReconcileFailed";
+Plan tell_refusal(const Observed& o) {
+  Plan plan;
+  const runtime::Refusal& refused = *o.refused;
+  std::string_view reason = "JobSetReconcileFailed";
+  std::string text = o.strict ? refused.error.message : text_of(refused);
+  if (is_creation_of(kube::kinds::kJob, refused)) {
+    reason = "JobCreationFailed";
+    text = fmt::format("job \"{}\" creation failed with error: {}", refused_name(refused),
+                       refused.error.message);
+  } else if (is_creation_of(kube::kinds::kService, refused)) {
+    reason = "HeadlessServiceCreationFailed";
+  } else if (is_creation_of(kube::kinds::kPersistentVolumeClaim, refused)) {
+    reason = "PVCCreationFailed";
+  }
+  plan.emit(ref_to(o.jobset), runtime::Event::Type::kWarning, std::string(reason), std::move(text));
+  return plan;
 }
 
 // What the API server refuses as invalid stays so: its template is immutable. Anything else that it
 // refuses (a quota, a policy) may be lifted, and is only told.
 Plan report_refusal(const Observed& o, StatusDraft& status) {
-  Plan plan;
   const runtime::Refusal& refused = *o.refused;
-  if (!is_creation_of(kube::kinds::kJob, refused)) {
-    operators::report_refusal(ref_to(o.jobset), refused, std::string(event_reason(refused)), plan);
-    return plan;
+  if (is_creation_of(kube::kinds::kJob, refused) && refused.error.is(Reason::kInvalid)) {
+    status.fail("InvalidSpec", text_of(refused));
   }
-  plan.emit(ref_to(o.jobset), runtime::Event::Type::kWarning, "JobCreationFailed",
-            fmt::format("job \"{}\" creation failed with error: {}", refused_name(refused),
-                        refused.error.message));
-  if (refused.error.is(Reason::kInvalid)) {
-    status.fail("InvalidSpec", operators::text_of(refused));
-  }
-  return plan;
+  return tell_refusal(o);
 }
 
 Plan advance(const Observed& o, Children& children, StatusDraft& status, Time now) {
-  Plan plan = delete_jobs(o.jobset, children.previous);
+  Plan plan = delete_jobs(o, children.previous);
   plan.add(release_stuck(o, children.previous, now));
   plan.add(hold_names_of_running_pods(o, now, children));
   if (!o.jobset.is_suspended() && status.all_jobs_ready()) {
     status.restarting_over("JobsReady", "all jobs are ready");
   }
   if (!children.failed.empty()) {
-    apply_failure_policy(o.jobset, children, status);
+    apply_failure_policy(o, children, status);
   } else if (has_succeeded(o.jobset, children)) {
     status.complete();
   } else if (!refuse_if_invalid(o, status)) {
@@ -235,15 +248,17 @@ Plan advance(const Observed& o, Children& children, StatusDraft& status, Time no
 Plan plan(const Observed& o, Time now) {
   const api::JobSet& jobset = o.jobset;
   if (jobset.meta.is_being_deleted() || is_managed_by_another(jobset)) return {};
-  Children children = sort_children(jobset, o.jobs);
-  StatusDraft status(jobset, now);
+  if (o.strict && was_tampered_with(o.jobs)) return {};
+  if (o.strict && o.refused != nullptr) return tell_refusal(o);
+  Children children = sort_children(jobset, o.jobs, o.strict);
+  StatusDraft status(jobset, now, o.strict);
   status.count(children);
   Plan plan;
   if (o.refused != nullptr) {
     plan = report_refusal(o, status);
   } else if (is_finished(jobset)) {
-    plan = delete_jobs(jobset, children.active);
-    plan.add(delete_jobs(jobset, children.previous));
+    plan = delete_jobs(o, children.active);
+    if (!o.strict) plan.add(delete_jobs(o, children.previous));
     plan.add(expire(jobset, now));
   } else {
     plan = advance(o, children, status, now);

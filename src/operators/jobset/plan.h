@@ -25,6 +25,8 @@ struct Observed {
   FindNode find_node = nullptr;
   // Why the last plan could not be carried out.
   const runtime::Refusal* refused = nullptr;
+  // Does what the original controller does wherever ours differs on purpose (README.md).
+  bool strict = false;
 };
 
 // Whether the planner reads the JobSet's pods: for exclusive placement and after a restart.

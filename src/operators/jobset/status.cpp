@@ -39,8 +39,9 @@ runtime::MetricLabels metric_labels(const api::JobSet& jobset) {
   return {{"jobset_name", jobset.meta.name()}, {"namespace", std::string(jobset.meta.ns())}};
 }
 
-StatusDraft::StatusDraft(const api::JobSet& jobset, Time now)
+StatusDraft::StatusDraft(const api::JobSet& jobset, Time now, bool strict)
     : jobset_(jobset),
+      strict_(strict),
       status_(jobset.status),
       conditions_(operators::ref_to(jobset), jobset.status.conditions, now,
                   {{conditions::kStartupInProgress, conditions::kStartupCompleted}}) {}
@@ -54,7 +55,7 @@ void StatusDraft::count(const Children& children) {
     status.name = replicated.name;
     const auto before = std::ranges::find(status_.replicated_jobs, replicated.name,
                                           &api::ReplicatedJobStatus::name);
-    if (before == status_.replicated_jobs.end()) continue;
+    if (before == status_.replicated_jobs.end() || strict_) continue;
     status.job_restarts = std::move(before->job_restarts);
     status.job_restarts_count_towards_max = std::move(before->job_restarts_count_towards_max);
   }
@@ -70,7 +71,10 @@ void StatusDraft::count(const Children& children) {
     if (job.suspended) ++status.suspended;
   });
   for_each(children.successful, [](auto& status, const ChildJob&) { ++status.succeeded; });
-  for_each(children.failed, [](auto& status, const ChildJob&) { ++status.failed; });
+  std::vector<const ChildJob*> failed;
+  for (const FailedJob& each : children.failed) failed.push_back(each.job);
+  for_each(failed, [](auto& status, const ChildJob&) { ++status.failed; });
+  if (strict_) std::ranges::sort(counted, std::ranges::greater(), &api::ReplicatedJobStatus::name);
   status_.replicated_jobs = std::move(counted);
 }
 

@@ -29,7 +29,7 @@ runtime::MetricLabels metric_labels(const api::JobSet& jobset);
 
 class StatusDraft {
  public:
-  StatusDraft(const api::JobSet& jobset, Time now);
+  StatusDraft(const api::JobSet& jobset, Time now, bool strict);
 
   // Counts the Jobs of each ReplicatedJob.
   void count(const Children& children);
@@ -57,6 +57,7 @@ class StatusDraft {
   void add_to(std::string_view metric);
 
   const api::JobSet& jobset_;
+  bool strict_;
   api::JobSetStatus status_;  // but for its conditions
   operators::ConditionDraft conditions_;
   std::vector<runtime::Count> counts_;

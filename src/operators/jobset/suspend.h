@@ -17,6 +17,9 @@ runtime::Patch suspend_job(const ChildJob& job);
 // old selector out of the JobSet, and with both its pods could run nowhere.
 runtime::Patch resume_job(const ChildJob& job, const JobBuilder& builder);
 
+// The same, but its pods may run where the template says now and where the Job said before.
+runtime::Patch resume_job_where_it_was(const ChildJob& job, const JobBuilder& builder);
+
 // A Job that ran before must forget when it started, or its pod template cannot be changed.
 runtime::Patch forget_start(const ChildJob& job);
 

@@ -85,10 +85,25 @@ void check_names(const api::JobSet& jobset, const api::ReplicatedJob& replicated
   }
 }
 
-void check_shape(const api::ReplicatedJob& replicated, const Path& path, Faults& faults) {
+void check_counts(const Json& job_spec, const Path& spec, Faults& faults) {
+  for (const std::string_view key : {"parallelism", "completions"}) {
+    const Json* count = find(job_spec, key);
+    if (count == nullptr || count->is_null()) continue;
+    const auto number = JsonView(*count).as_int();
+    if (!number || *number < 0 || *number > std::numeric_limits<int32_t>::max()) {
+      faults.wrong_type(Path(spec, key), *count, "an integer that is not negative");
+    }
+  }
+}
+
+// The original finds out what is missing when the API server refuses its Jobs.
+void check_shape(const api::ReplicatedJob& replicated, bool strict, const Path& path,
+                 Faults& faults) {
   const Path job(path, "template");
   const Path spec(job, "spec");
   const Json* given = find(replicated.job_template, "spec");
+  if (given != nullptr) check_counts(*given, spec, faults);
+  if (strict) return;
   if (given == nullptr || !given->is_object()) return faults.required(spec);
   const Path pod(spec, "template");
   const Path pod_spec(pod, "spec");
@@ -99,17 +114,10 @@ void check_shape(const api::ReplicatedJob& replicated, const Path& path, Faults&
   if (containers == nullptr || !containers->is_array() || containers->as_array().empty()) {
     faults.required(Path(pod_spec, "containers"));
   }
-  for (const std::string_view key : {"parallelism", "completions"}) {
-    const Json* count = find(*given, key);
-    if (count == nullptr || count->is_null()) continue;
-    const auto number = JsonView(*count).as_int();
-    if (!number || *number < 0 || *number > std::numeric_limits<int32_t>::max()) {
-      faults.wrong_type(Path(spec, key), *count, "an integer that is not negative");
-    }
-  }
 }
 
-void check_dependencies(const api::JobSet& jobset, size_t index, const Path& path, Faults& faults) {
+void check_dependencies(const api::JobSet& jobset, size_t index, bool strict, const Path& path,
+                        Faults& faults) {
   const auto& all = jobset.spec.replicated_jobs;
   const auto& replicated = all[index];
   const Path list(path, "dependsOn");
@@ -118,7 +126,7 @@ void check_dependencies(const api::JobSet& jobset, size_t index, const Path& pat
   }
   for (size_t i = 0; i < replicated.depends_on.size(); ++i) {
     const auto& dependency = replicated.depends_on[i];
-    const auto earlier = std::span(all).first(index);
+    const auto earlier = std::span(all).first(strict ? index + 1 : index);
     if (std::ranges::find(earlier, dependency.name, &api::ReplicatedJob::name) == earlier.end()) {
       const Path entry(list, i);
       faults.invalid(Path(entry, "name"), dependency.name,
@@ -128,7 +136,8 @@ void check_dependencies(const api::JobSet& jobset, size_t index, const Path& pat
   }
 }
 
-void check_replicated_jobs(const api::JobSet& jobset, const Path& spec, Faults& faults) {
+void check_replicated_jobs(const api::JobSet& jobset, bool strict, const Path& spec,
+                           Faults& faults) {
   const Path list(spec, "replicatedJobs");
   std::set<std::string_view> seen;
   const auto& all = jobset.spec.replicated_jobs;
@@ -141,8 +150,8 @@ void check_replicated_jobs(const api::JobSet& jobset, const Path& spec, Faults& 
                      "must be greater than or equal to 0");
     }
     check_names(jobset, all[i], path, faults);
-    check_shape(all[i], path, faults);
-    check_dependencies(jobset, i, path, faults);
+    check_shape(all[i], strict, path, faults);
+    check_dependencies(jobset, i, strict, path, faults);
     has_dependencies |= !all[i].depends_on.empty();
     if (int64_t{all[i].parallelism().value_or(1)} * all[i].replicas >
         std::numeric_limits<int32_t>::max()) {
@@ -168,8 +177,8 @@ void check_targets(const api::JobSet& jobset, const std::vector<std::string>& ta
   }
 }
 
-void check_rule(const api::JobSet& jobset, const api::FailureRule& rule, const Path& path,
-                Faults& faults) {
+void check_rule(const api::JobSet& jobset, const api::FailureRule& rule, bool strict,
+                const Path& path, Faults& faults) {
   const Path name(path, "name");
   if (rule.name.size() > 128) {
     faults.invalid(name, rule.name.substr(0, 80),
@@ -192,6 +201,7 @@ void check_rule(const api::JobSet& jobset, const api::FailureRule& rule, const P
       faults.unsupported(Path(reasons, i), reason, kFailureReasons);
     }
   }
+  if (strict) return;  // a wrong pattern matches nothing
   const Path patterns(path, "onJobFailureMessagePatterns");
   for (size_t i = 0; i < rule.on_job_failure_message_patterns.size(); ++i) {
     const auto& expression = rule.on_job_failure_message_patterns[i];
@@ -201,7 +211,8 @@ void check_rule(const api::JobSet& jobset, const api::FailureRule& rule, const P
   }
 }
 
-void check_failure_policy(const api::JobSet& jobset, const Path& spec, Faults& faults) {
+void check_failure_policy(const api::JobSet& jobset, bool strict, const Path& spec,
+                          Faults& faults) {
   if (!jobset.spec.failure_policy) return;
   const auto& policy = *jobset.spec.failure_policy;
   const Path path(spec, "failurePolicy");
@@ -214,7 +225,12 @@ void check_failure_policy(const api::JobSet& jobset, const Path& spec, Faults& f
     const Path here(rules, i);
     const auto& name = policy.rules[i].name;
     if (!name.empty() && !names.insert(name).second) faults.duplicate(Path(here, "name"), name);
-    check_rule(jobset, policy.rules[i], here, faults);
+    check_rule(jobset, policy.rules[i], strict, here, faults);
+    if (strict && restarts_alone(policy.rules[i].action)) {
+      faults.forbidden(Path(here, "action"),
+                       "RestartJob and RestartJobAndIgnoreMaxRestarts are not allowed with strict "
+                       "compatibility: in the original they are behind a feature gate");
+    }
   }
   if (!restarts_jobs_alone(jobset)) return;
   const Path list(spec, "replicatedJobs");
@@ -319,16 +335,16 @@ void check_claims(const api::JobSet& jobset, const Path& spec, Faults& faults) {
 
 }  // namespace
 
-std::vector<Cause> validate(const api::JobSet& jobset) {
+std::vector<Cause> validate(const api::JobSet& jobset, bool strict) {
   Faults faults;
   const Path spec("spec");
   check_network(jobset, spec, faults);
   check_managed_by(jobset, spec, faults);
-  check_replicated_jobs(jobset, spec, faults);
+  check_replicated_jobs(jobset, strict, spec, faults);
   const Path success(spec, "successPolicy");
   check_targets(jobset, jobset.spec.success_policy.targets, Path(success, "targetReplicatedJobs"),
                 "", faults);
-  check_failure_policy(jobset, spec, faults);
+  check_failure_policy(jobset, strict, spec, faults);
   check_coordinator(jobset, spec, faults);
   check_claims(jobset, spec, faults);
   return faults.causes();

@@ -8,11 +8,13 @@
 
 namespace grapnel::jobset {
 
-std::vector<Cause> validate(const api::JobSet& jobset);
+// With `strict`, what the original controller refuses and no more.
+std::vector<Cause> validate(const api::JobSet& jobset, bool strict = false);
 
 // A change of an existing JobSet: what is immutable, and what may change while it is suspended
 // (labels, annotations, node selector, tolerations and gates of pods) or runs (the number of pods
 // of Indexed Jobs).
-std::vector<Cause> validate_update(const api::JobSet& before, const api::JobSet& after);
+std::vector<Cause> validate_update(const api::JobSet& before, const api::JobSet& after,
+                                   bool strict = false);
 
 }  // namespace grapnel::jobset

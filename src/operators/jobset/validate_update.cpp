@@ -82,8 +82,8 @@ void check_pod_count(const api::ReplicatedJob& before, const api::ReplicatedJob&
   }
 }
 
-void check_replicated_jobs(const api::JobSet& before, const api::JobSet& after, const Path& spec,
-                           Faults& faults) {
+void check_replicated_jobs(const api::JobSet& before, const api::JobSet& after, bool strict,
+                           const Path& spec, Faults& faults) {
   const Path list(spec, "replicatedJobs");
   const auto& old_jobs = before.spec.replicated_jobs;
   const auto& new_jobs = after.spec.replicated_jobs;
@@ -93,7 +93,7 @@ void check_replicated_jobs(const api::JobSet& before, const api::JobSet& after, 
   for (size_t i = 0; i < new_jobs.size(); ++i) {
     const Path here(list, i);
     const Mask mask{.pod_scheduling = before.is_suspended() || after.is_suspended(),
-                    .pod_count = new_jobs[i].is_indexed()};
+                    .pod_count = new_jobs[i].is_indexed() && !strict};
     if (mask.pod_count && old_jobs[i].name == new_jobs[i].name) {
       check_pod_count(old_jobs[i], new_jobs[i], is_finished(before), here, faults);
     }
@@ -111,10 +111,11 @@ bool same_claims(const api::JobSetSpec& a, const api::JobSetSpec& b) {
 
 }  // namespace
 
-std::vector<Cause> validate_update(const api::JobSet& before, const api::JobSet& after) {
+std::vector<Cause> validate_update(const api::JobSet& before, const api::JobSet& after,
+                                   bool strict) {
   Faults faults;
   const Path spec("spec");
-  check_replicated_jobs(before, after, spec, faults);
+  check_replicated_jobs(before, after, strict, spec, faults);
   const auto check = [&](std::string_view key, bool same_value, std::string_view why) {
     if (!same_value) faults.invalid(Path(spec, key), "", why);
   };

@@ -188,10 +188,11 @@ struct World {
   api::JobSet jobset;
   std::deque<ChildJob> jobs;
   bool has_service = true;
+  bool strict = false;
   api::Service service{};
 
   Observed observed() const {
-    Observed o{.jobset = jobset, .service = has_service ? &service : nullptr};
+    Observed o{.jobset = jobset, .service = has_service ? &service : nullptr, .strict = strict};
     for (const auto& j : jobs) o.jobs.push_back(&j);
     return o;
   }
