@@ -7,10 +7,10 @@
 #include <iterator>
 
 #include "api/experiment.h"
+#include "api/fault_text.h"
 #include "api/jobset.h"
 #include "base/strings.h"
-#include "operators/experiment/compile.h"
-#include "operators/experiment/fault_text.h"
+#include "operators/experiment/check.h"
 #include "operators/jobset/defaults.h"
 #include "operators/jobset/validate.h"
 
@@ -50,8 +50,8 @@ Causes faults_of_experiment(const Json& object) {
   return faults_of(
       [&](api::Unknown unknown) { return api::decode_resource<api::Experiment>(object, unknown); },
       [](const api::Experiment& experiment) {
-        const auto compiled = experiment::compile(experiment);
-        return compiled ? Causes() : causes_of(compiled.error());
+        const auto checked = experiment::check(experiment);
+        return checked ? Causes() : causes_of(checked.error());
       });
 }
 
@@ -138,9 +138,9 @@ Result<std::vector<std::string>> check_objects(const std::vector<YamlDocument>& 
       valid.push_back(fmt::format("{}: {} is valid", file, name_of(object)));
       continue;
     }
-    causes = experiment::sorted_faults(std::move(causes), positions);
+    causes = api::sorted_faults(std::move(causes), positions);
     if (!faults.empty()) faults += "\n";
-    faults += experiment::format_faults(file, causes, positions, experiment::Examples::kNone);
+    faults += api::format_faults(file, causes, positions, api::Examples::kNone);
   }
   if (faults.empty()) return valid;
   return fail(Error{.reason = Reason::kInvalid, .message = std::move(faults)});

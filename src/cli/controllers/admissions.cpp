@@ -4,7 +4,7 @@
 
 #include "api/experiment.h"
 #include "api/jobset.h"
-#include "operators/experiment/compile.h"
+#include "operators/experiment/check.h"
 #include "operators/jobset/defaults.h"
 #include "operators/jobset/names.h"
 #include "operators/jobset/placement.h"
@@ -54,8 +54,8 @@ Result<Json> validate_experiment(const Admitted& request) {
   if (is_being_deleted(request.object)) return request.object;
   const auto experiment = api::decode_resource<api::Experiment>(request.object);
   if (!experiment) return refuse("Experiment", request.object, experiment.error().causes);
-  const auto compiled = experiment::compile(*experiment);
-  if (!compiled) return refuse("Experiment", request.object, compiled.error().causes);
+  const auto checked = experiment::check(*experiment);
+  if (!checked) return refuse("Experiment", request.object, checked.error().causes);
   return request.object;
 }
 

@@ -8,7 +8,7 @@
 #include "api/service.h"
 #include "kube/kind.h"
 #include "operators/experiment/plan.h"
-#include "operators/experiment/pod_template.h"
+#include "operators/experiment/process.h"
 #include "operators/jobset/gang.h"
 #include "operators/jobset/names.h"
 #include "operators/jobset/plan.h"
@@ -160,13 +160,7 @@ void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets, Informer<a
       watch_of(kinds::kExperiment, options),
       [](JsonView object) { return api::decode_resource<api::Experiment>(object); });
   auto& pods = manager.add_informer<api::Pod>(
-      watch_of(kinds::kPod, options, experiment::kExperimentLabel), [](JsonView object) {
-        return api::decode_pod(
-            object, {.all_labels = false,
-                     .labels = {experiment::kExperimentLabel, experiment::kComponentLabel,
-                                experiment::kRankLabel, experiment::kCompanionLabel,
-                                jobset::keys::kJobSetUid}});
-      });
+      watch_of(kinds::kPod, options, experiment::kExperimentLabel), experiment::decode_process);
   pods.cache().add_index("experiment", [](const api::Pod& pod) {
     return std::vector{jobset_index(pod.meta, pod.meta.labels.get(experiment::kExperimentLabel))};
   });
@@ -180,15 +174,15 @@ void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets, Informer<a
     if (!experiment) return std::nullopt;
     const auto child = jobsets.cache().get(key);
     experiment::Observed observed{
-        .experiment = *experiment, .child = child.get(), .refused = refused, .folders = folders};
+        .experiment = *experiment, .refused = refused, .folders = folders};
+    if (child) observed.child = experiment::jobset_child_state(*child);
     const auto named = pods.cache().indexed("experiment", jobset_index(experiment->meta, key.name));
     // Pods of an earlier experiment of this name may still be ending.
     for (const auto& pod : named) {
       const auto* owner = pod->meta.controller();
       if (pod->meta.labels.has(experiment::kCompanionLabel)) {
         if (owner && owner->uid == experiment->meta.uid) observed.tensorboard = pod.get();
-      } else if (child &&
-                 pod->meta.labels.get(jobset::keys::kJobSetUid) == child->meta.uid.text()) {
+      } else if (observed.child && observed.child->has(*pod)) {
         observed.pods.push_back(pod.get());
       }
     }
