@@ -182,7 +182,7 @@ void add_experiment(Manager& manager, Informer<api::JobSet>& jobsets, Informer<a
       const auto* owner = pod->meta.controller();
       if (pod->meta.labels.has(experiment::kCompanionLabel)) {
         if (owner && owner->uid == experiment->meta.uid) observed.tensorboard = pod.get();
-      } else if (observed.child && observed.child->has(*pod)) {
+      } else if (observed.child && observed.child->owns(*pod)) {
         observed.pods.push_back(pod.get());
       }
     }

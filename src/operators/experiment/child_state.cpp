@@ -30,7 +30,7 @@ runtime::Patch ChildState::suspension() const {
   return {.target = ref, .body = JsonObject{{"spec", JsonObject{{"suspend", true}}}}};
 }
 
-bool ChildState::has(const api::Pod& pod) const {
+bool ChildState::owns(const api::Pod& pod) const {
   if (pod.meta.labels.get(jobset::keys::kJobSetUid) == ref.uid.text()) return true;
   const auto* controller = pod.meta.controller();
   return controller != nullptr && controller->uid == ref.uid;

@@ -28,7 +28,7 @@ struct ChildState {
   // Ends its pods and keeps all that can be read about them.
   runtime::Patch suspension() const;
   // A pod of an earlier child of the same name is not its own.
-  bool has(const api::Pod& pod) const;
+  bool owns(const api::Pod& pod) const;
 };
 
 ChildState jobset_child_state(const api::JobSet& jobset);

@@ -85,7 +85,7 @@ void follow(const Observed& o, ExperimentStatus& status, Time now) {
 
 // A quota or a right may change: then the child is tried again. That it breaks the rules of its
 // kind does not heal by itself, and neither it nor those who wait for it would ever know.
-void bear_refusal(const Observed& o, Plan& plan, ExperimentStatus& status, Time now) {
+void report_refusal(const Observed& o, Plan& plan, ExperimentStatus& status, Time now) {
   status.phase = Phase::Pending;
   status.reason = "Refused";
   status.message = fmt::format("{}: {}", o.refused->what, o.refused->error.message);
@@ -165,7 +165,7 @@ Plan plan(const Observed& o, Time now) {
       end(status, Phase::Failed, "ChildDeleted",
           fmt::format("its {} was deleted", status.child->kind), now);
     } else if (o.refused != nullptr) {
-      bear_refusal(o, plan, status, now);
+      report_refusal(o, plan, status, now);
     } else {
       create(*components, o, plan, status);
     }
