@@ -89,6 +89,14 @@ void Faults::forbidden(const Path& path, std::string_view why) {
   add(path, fmt::format("Forbidden: {}", why), "FieldValueForbidden");
 }
 
+void Faults::not_available(const Path& path, std::string_view what,
+                           std::span<const std::string_view> available) {
+  add(path,
+      fmt::format("{} is not available in this version; available: {}", what,
+                  plain_list(available)),
+      "FieldValueForbidden");
+}
+
 Error Faults::error(std::string_view what) const {
   std::string message = what.empty() ? "" : fmt::format("{} is invalid: ", what);
   for (size_t i = 0; i < causes_.size(); ++i) {

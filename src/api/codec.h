@@ -49,6 +49,9 @@ class Faults {
                     std::span<const std::string_view> allowed);
   void duplicate(const Path& path, std::string found);
   void forbidden(const Path& path, std::string_view why);
+  // What another version may know.
+  void not_available(const Path& path, std::string_view what,
+                     std::span<const std::string_view> available);
 
   bool empty() const { return causes_.empty(); }
   const std::vector<Cause>& causes() const { return causes_; }
@@ -184,7 +187,9 @@ void decode_into(JsonView value, T& out, const Path& path, DecodeContext context
     const auto text = value.as_string();
     if (!text) return context.faults.wrong_type(path, value, "a string");
     if (!boost::describe::enum_from_string(std::string(*text).c_str(), out)) {
-      context.faults.unsupported(path, std::string(*text), detail::enumerator_names<T>());
+      context.faults.unsupported(
+          path, std::string(*text),
+          info.offered.empty() ? detail::enumerator_names<T>() : info.offered);
     }
   } else {
     static_assert(std::is_constructible_v<T, std::string_view>,

@@ -58,6 +58,8 @@ struct FieldInfo {
   std::string_view list_key;       // a list that is a map by this member
   bool is_set = false;             // a list without repeats
   std::vector<Rule> rules;
+  // Of an enum: the values to offer a person who gave another one; none: all.
+  std::vector<std::string_view> offered;
   // More of the schema than the type says: what is known of a Json member.
   JsonObject (*shape)() = nullptr;
 };
@@ -109,6 +111,9 @@ class Field {
   }
   Field rule(std::string_view expression, std::string_view message) const {
     return with([=](FieldInfo& i) { i.rules.push_back({expression, message}); });
+  }
+  Field offering(std::vector<std::string_view> values) const {
+    return with([&](FieldInfo& i) { i.offered = std::move(values); });
   }
   Field shaped(JsonObject (*shape)()) const {
     return with([shape](FieldInfo& i) { i.shape = shape; });

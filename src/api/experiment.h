@@ -1,6 +1,7 @@
 // Experiment: the AIchorManifest's spec as a resource, with a status anyone can read.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,6 +13,13 @@
 namespace grapnel::api {
 
 BOOST_DEFINE_ENUM_CLASS(Operator, kuberay, jax, pytorch, xgboost, jobset, elastic)
+// Those that this version can run. A manifest for one of the others is understood, and refused by
+// name.
+inline constexpr auto kAvailableOperators =
+    std::to_array({Operator::jax, Operator::pytorch, Operator::xgboost, Operator::jobset});
+bool is_available(Operator op);
+std::vector<std::string_view> available_operators();
+
 BOOST_DEFINE_ENUM_CLASS(Phase, Pending, Starting, Running, Succeeded, Failed, Cancelled)
 
 struct Gpu {
@@ -36,6 +44,9 @@ struct Resources {
   std::optional<std::string> ephemeral_storage_request;
   std::optional<std::string> ephemeral_storage_limit;
 };
+
+// As many as Kubernetes can count.
+inline constexpr int64_t kMostPods = INT32_MAX;
 
 // One type of the manifest: `worker`, or a name of the user's own for jobset.
 struct Component {
@@ -103,6 +114,7 @@ struct ExperimentSpec {
   std::optional<std::string> priority_class;
   int64_t backoff_limit = 0;
   std::optional<int64_t> ttl_seconds_after_finished;
+  std::optional<bool> wait_for_address;
   std::optional<bool> cancel;
 };
 
@@ -134,6 +146,8 @@ struct ExperimentStatus {
   std::map<std::string, std::string> links;  // tensorboard, jupyter: paths below the API server
   std::optional<int64_t> observed_generation;
 };
+
+std::string_view operator_doc();
 
 struct Experiment {
   kube::Meta meta;
@@ -201,9 +215,16 @@ struct Description<Component> {
   static constexpr std::string_view kDoc = "One type of process.";
   static auto fields() {
     return std::tuple{
-        field("count", &Component::count, "How many replicas.").defaulted().minimum(0),
-        field("completions", &Component::completions, "Pods of each Job (jobset only).").minimum(1),
-        field("parallelisms", &Component::parallelisms, "Pods at a time (jobset only).").minimum(1),
+        field("count", &Component::count, "How many replicas.")
+            .defaulted()
+            .minimum(0)
+            .maximum(kMostPods),
+        field("completions", &Component::completions, "Pods of each Job (jobset only).")
+            .minimum(1)
+            .maximum(kMostPods),
+        field("parallelisms", &Component::parallelisms, "Pods at a time (jobset only).")
+            .minimum(1)
+            .maximum(kMostPods),
         field("resources", &Component::resources, "What each pod asks for.").required(),
     };
   }
@@ -304,7 +325,9 @@ struct Description<ExperimentSpec> {
   static constexpr std::string_view kDoc = "A distributed experiment.";
   static auto fields() {
     return std::tuple{
-        field("operator", &ExperimentSpec::op, "What runs it.").required(),
+        field("operator", &ExperimentSpec::op, operator_doc())
+            .required()
+            .offering(available_operators()),
         field("image", &ExperimentSpec::image,
               "The container image; on the laptop it is recorded, not pulled."),
         field("command", &ExperimentSpec::command, "Run by `/bin/sh -c` in each process."),
@@ -324,7 +347,12 @@ struct Description<ExperimentSpec> {
         field("backoffLimit", &ExperimentSpec::backoff_limit,
               "How often the whole experiment is started again after a failure.")
             .defaulted()
-            .minimum(0),
+            .minimum(0)
+            .maximum(INT32_MAX),
+        field("waitForAddress", &ExperimentSpec::wait_for_address,
+              "Before the command, waits until the coordinator's name resolves (jobset: the "
+              "process's own), for five minutes at most. The image needs `/bin/sh` and one of "
+              "`getent`, `python3`, `python`, `nslookup`."),
         field("ttlSecondsAfterFinished", &ExperimentSpec::ttl_seconds_after_finished,
               "Deletes itself so long after its end.")
             .minimum(0),

@@ -174,7 +174,7 @@ void add_logs_command(CLI::App& app, Invocation& i) {
   command->add_flag("-f,--follow", o.follow, "Go on until it has ended");
   command->add_flag("--previous", o.previous, "Of the containers before their last restart");
   command->add_option("--role", o.role, "Only of this component");
-  command->add_option("--rank", o.rank, "Only of this rank");
+  command->add_option("--rank", o.rank, "Only of this rank; with --role, counted within it");
   command->add_option("--since", o.since, "Only what is newer: 30s, 5m, 2h");
   command->add_option("--tail", o.tail, "Only the last lines of each process");
   command->add_option("--grep", o.grep, "Only lines that match this regular expression");
@@ -185,7 +185,8 @@ void add_process(CLI::App* command, ProcessOptions& options) {
   add_target(command, options.target);
   command->add_option("-n,--namespace", options.target.ns, "Its namespace");
   command->add_option("--role", options.role, "A process of this component");
-  command->add_option("--rank", options.rank, "The process of this rank");
+  command->add_option("--rank", options.rank,
+                      "The process of this rank; with --role, counted within it");
 }
 
 void add_process_commands(CLI::App& app, Invocation& i) {

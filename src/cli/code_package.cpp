@@ -8,7 +8,7 @@
 #include "cli/paths.h"
 #include "kube/kind.h"
 #include "operators/experiment/code.h"
-#include "operators/experiment/plan.h"
+#include "operators/experiment/process.h"
 
 namespace grapnel::cli {
 namespace {

@@ -10,8 +10,22 @@ Error no_experiment(const std::string& name) {
               "there is no experiment '{}'; `grapnel list` shows those there are", name)};
 }
 
+// A server says so in one of these ways; a namespace that is missing is a 404, too.
+bool is_unknown_kind(const Error& error) {
+  return error.code == 404 &&
+         (error.message.find("page not found") != std::string::npos ||
+          error.message.find("could not find the requested resource") != std::string::npos);
+}
+
+Error unknown_kind(const Error& error, const kube::Kind& kind) {
+  return {.reason = error.reason,
+          .message = fmt::format(
+              "the cluster does not know the kind {}; `grapnel install` teaches it", kind.kind)};
+}
+
 Error explained(Error error, const std::string& name) {
-  return error.reason == Reason::kNotFound ? no_experiment(name) : error;
+  if (is_unknown_kind(error)) return unknown_kind(error);
+  return error.reason == Reason::kNotFound && !name.empty() ? no_experiment(name) : error;
 }
 
 Task<Result<Json>> get_experiment_object(kube::Client& client, kube::Key key) {

@@ -19,7 +19,7 @@
 #include "local/apiserver/server.h"
 #include "local/builtin/controllers.h"
 #include "local/kubelet/kubelet.h"
-#include "operators/experiment/plan.h"
+#include "operators/experiment/process.h"
 #include "runtime/events.h"
 #include "runtime/informer.h"
 #include "runtime/manager.h"

@@ -47,12 +47,12 @@ Result<std::string> experiment_name(const experiment::Manifest& manifest,
                                     const ManifestOptions& options) {
   const std::string& given = options.name.empty() ? manifest.name : options.name;
   if (!given.empty()) {
-    if (const auto why = why_not_dns1035_label(given); !why.empty()) {
+    if (const auto why = experiment::why_not_name(given, manifest.name_limit()); !why.empty()) {
       return fail(Reason::kUsage, "'{}' cannot be the name of an experiment: {}", given, why);
     }
     return given;
   }
-  return name_with_ending(stem_of(options.file));
+  return name_with_ending(stem_of(options.file), manifest.name_limit());
 }
 
 int report(const Error& error, int code) {

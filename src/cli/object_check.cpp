@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "api/fault_text.h"
 #include "base/strings.h"
 #include "controllers/table.h"
-#include "operators/experiment/fault_text.h"
 
 namespace grapnel::cli {
 namespace {
@@ -93,9 +93,9 @@ Result<std::vector<std::string>> check_objects(const std::vector<YamlDocument>& 
       valid.push_back(fmt::format("{}: {} is valid", file, name_of(object)));
       continue;
     }
-    causes = experiment::sorted_faults(std::move(causes), positions);
+    causes = api::sorted_faults(std::move(causes), positions);
     if (!faults.empty()) faults += "\n";
-    faults += experiment::format_faults(file, causes, positions, experiment::Examples::kNone);
+    faults += api::format_faults(file, causes, positions, api::Examples::kNone);
   }
   if (faults.empty()) return valid;
   return fail(Error{.reason = Reason::kInvalid, .message = std::move(faults)});

@@ -12,15 +12,6 @@ namespace {
 
 using Amounts = std::map<std::string, Quantity, std::less<>>;
 
-Amounts amounts_of(const Json* list) {
-  Amounts out;
-  if (list == nullptr || !list->is_object()) return out;
-  for (const auto& [name, amount] : list->as_object()) {
-    out[std::string(name)] = Quantity::parse(string_or(&amount)).value_or(Quantity());
-  }
-  return out;
-}
-
 // "2 CPUs (at most 4), 8Gi of memory, 1 nvidia.com/gpu"
 std::string words_of(const Amounts& requests, const Amounts& limits) {
   std::vector<std::string> parts;
@@ -52,26 +43,15 @@ struct Total {
 };
 
 // One line for each component; adds it to the total.
-std::string component_lines(const Json& child, Total& total) {
+std::string component_lines(const std::vector<experiment::ComponentTotal>& components,
+                            Total& total) {
   std::string out;
-  const Json* jobs = at(child, "spec", "replicatedJobs");
-  if (jobs == nullptr || !jobs->is_array()) return out;
-  for (const Json& job : jobs->as_array()) {
-    const int64_t replicas = int_or(find(job, "replicas"), 1);
-    const int64_t pods = int_or(at(job, "template", "spec", "parallelism"), 1);
-    const Json* containers = at(job, "template", "spec", "template", "spec", "containers");
-    const Json none;
-    const Json& container =
-        containers != nullptr && containers->is_array() && !containers->as_array().empty()
-            ? containers->as_array()[0]
-            : none;
-    const auto requests = amounts_of(at(container, "resources", "requests"));
-    const auto limits = amounts_of(at(container, "resources", "limits"));
-    out += fmt::format("      {}: {} of {}, each with {}\n", string_or(find(job, "name")),
-                       counted(replicas, "Job"), counted(pods, "pod"), words_of(requests, limits));
-    total.pods += replicas * pods;
-    for (const auto& [name, amount] : requests) {
-      total.requests[name] = total.requests[name] + amount * (replicas * pods);
+  for (const auto& component : components) {
+    out += fmt::format("      {}: {}, each with {}\n", component.name, component.shape,
+                       words_of(component.requests, component.limits));
+    total.pods += component.pods;
+    for (const auto& [name, amount] : component.requests) {
+      total.requests[name] = total.requests[name] + amount * component.pods;
     }
   }
   return out;
@@ -110,7 +90,8 @@ std::string differences(const Json& before, const Json& after) {
 
 std::string existing_text(const PlanInput& input, std::string_view name) {
   const auto phase = string_or(at(*input.existing, "status", "phase"));
-  Json before = input.existing->at("spec");
+  const Json* spec = find(*input.existing, "spec");
+  Json before = spec != nullptr && spec->is_object() ? *spec : Json(JsonObject());
   before.as_object().erase("cancel");
   // The server fills in defaults that the manifest leaves out: only what it says is compared.
   Json after = before;
@@ -136,7 +117,7 @@ std::string plan_text(const PlanInput& input) {
                      string_or(at(input.experiment, "spec", "operator")),
                      image.empty() ? "" : fmt::format(", image {}", image));
   Total total;
-  const std::string lines = component_lines(input.child.object, total);
+  const std::string lines = component_lines(input.child.totals, total);
   out += fmt::format("  + {} {}\n{}", input.child.kind->kind, name, lines);
   if (total.pods > 0) {
     out += fmt::format("In all {}, which ask for {}.\n", counted(total.pods, "pod"),

@@ -27,7 +27,7 @@ struct PlanText : testing::Test {
     const auto manifest = experiment::parse_manifest(kManifest, "manifest.yaml");
     EXPECT_TRUE(manifest) << manifest.error().message;
     object = experiment::experiment_of(*manifest, "train", "default");
-    compiled = experiment::compile(*api::decode_resource<api::Experiment>(object));
+    compiled = experiment::check_and_compile(*api::decode_resource<api::Experiment>(object));
     EXPECT_TRUE(compiled) << compiled.error().message;
   }
   std::string text(const Json* existing = nullptr) const {

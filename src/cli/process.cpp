@@ -1,43 +1,32 @@
 #include "cli/process.h"
 
 #include <algorithm>
-#include <charconv>
 #include <tuple>
 
 #include "base/strings.h"
 #include "cli/experiment.h"
-#include "operators/experiment/plan.h"
-#include "operators/experiment/pod_template.h"
-#include "operators/jobset/names.h"
+#include "document/elements.h"
 
 namespace grapnel::cli {
 namespace {
 
-namespace keys = jobset::keys;
-
-int number_of(std::string_view text) {
-  int number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
-// A Job's place among all Jobs of the experiment, then the pod's in its Job.
-std::tuple<std::string, int, int, std::string> order_of(const api::Pod& pod) {
-  const auto& labels = pod.meta.labels;
-  return {std::string(pod.meta.ns()) + "/" + std::string(labels.get(experiment::kExperimentLabel)),
-          number_of(labels.get(keys::kJobGlobalIndex)),
-          number_of(labels.get(experiment::kRankLabel)), pod.meta.name()};
-}
-
-bool is_companion(const api::Pod& pod) {
-  return pod.meta.labels.has(experiment::kCompanionLabel);
+// By the experiment first: a list may be of several.
+void sort(std::vector<api::Pod>& pods) {
+  const auto before = [](const api::Pod& a, const api::Pod& b) {
+    if (a.meta.ns() != b.meta.ns()) return a.meta.ns() < b.meta.ns();
+    const auto left = experiment::process_id(a.meta);
+    const auto right = experiment::process_id(b.meta);
+    if (comes_before(left, right)) return true;
+    return !comes_before(right, left) && a.meta.name() < b.meta.name();
+  };
+  std::ranges::sort(pods, before);
 }
 
 // Pods that are gone, of which the laptop cluster has the logs.
 constexpr kube::Kind kPodLog{"local.grapnel.dev", "v1alpha1", "PodLog", "podlogs"};
 
 void add_pods(std::vector<api::Pod>& pods, const Json& list, const ProcessFilter& filter) {
-  for (const Json& item : list.at("items").as_array()) {
+  for (const Json& item : elements(find(list, "items"))) {
     auto pod = api::decode_pod(item, {});
     if (pod && filter.takes(*pod)) pods.push_back(std::move(*pod));
   }
@@ -64,23 +53,21 @@ Failure nothing_runs(const std::string& name, const std::vector<api::Pod>& all,
 }  // namespace
 
 Process process_of(const api::Pod& pod) {
-  const auto& labels = pod.meta.labels;
-  const auto component = labels.get(experiment::kComponentLabel);
-  const auto rank = labels.get(experiment::kRankLabel);
-  // One Job: its pods are told apart by their rank. Several: as the pods' names do, since
-  // `worker-2-0` could be of `worker` as well as of `worker-2`.
-  const auto jobs = labels.get(keys::kGlobalReplicas);
-  if (is_companion(pod)) return {.name = std::string(component), .rank = 0};
-  return {.name = jobs.empty() || jobs == "1"
-                      ? fmt::format("{}-{}", component, rank)
-                      : fmt::format("{}-{}-{}", component, labels.get(keys::kJobIndex), rank),
-          .rank = number_of(rank)};
+  auto id = experiment::process_id(pod.meta);
+  return {.name = std::move(id.name), .rank = static_cast<int>(id.rank)};
+}
+
+bool comes_before(const experiment::ProcessId& a, const experiment::ProcessId& b) {
+  return std::tie(a.experiment, a.is_companion, a.rank) <
+         std::tie(b.experiment, b.is_companion, b.rank);
 }
 
 bool ProcessFilter::takes(const api::Pod& pod) const {
-  if (role.empty() && !companions && is_companion(pod)) return false;
-  if (!role.empty() && pod.meta.labels.get(experiment::kComponentLabel) != role) return false;
-  return !rank || process_of(pod).rank == *rank;
+  const auto id = experiment::process_id(pod.meta);
+  if (role.empty()) {
+    return (companions || !id.is_companion) && (!rank || id.rank == *rank);
+  }
+  return id.component == role && (!rank || id.replica == *rank);
 }
 
 kube::ListOptions pods_of(const kube::Key& experiment) {
@@ -101,7 +88,7 @@ Task<Result<std::vector<api::Pod>>> find_processes(kube::Client& client, kube::K
   if (!list) co_return fail(list.error());
   std::vector<api::Pod> pods;
   add_pods(pods, *list, filter);
-  std::ranges::sort(pods, {}, order_of);
+  sort(pods);
   co_return pods;
 }
 
@@ -118,7 +105,7 @@ Task<Result<LoggedProcesses>> find_logged_processes(kube::Client& client, kube::
                                   return g.meta.uid;
                                 }) != found.gone.end();
   });
-  std::ranges::sort(found.gone, {}, order_of);
+  sort(found.gone);
   co_return found;
 }
 

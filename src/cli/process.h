@@ -8,18 +8,19 @@
 #include "api/pod.h"
 #include "document/pattern.h"
 #include "kube/client.h"
+#include "operators/experiment/process.h"
 
 namespace grapnel::cli {
 
 struct Process {
-  std::string name;  // worker-0; worker-1-0 where an experiment has several Jobs
-  int rank = 0;
+  std::string name;  // worker-0
+  int rank = 0;      // among all of the experiment
 };
 Process process_of(const api::Pod& pod);
 
 struct ProcessFilter {
-  std::string role;  // "": all components
-  std::optional<int> rank;
+  std::string role;         // "": all components
+  std::optional<int> rank;  // in the experiment; with a role: within that component
   bool companions = false;  // those beside the processes too; by their role they are always meant
 
   bool takes(const api::Pod& pod) const;
@@ -36,6 +37,9 @@ struct LogFilter {
 kube::ListOptions pods_of(const kube::Key& experiment);
 // Whether there is anything to read yet.
 bool has_started(const api::Pod& pod);
+
+// In the order of components and ranks, companions last.
+bool comes_before(const experiment::ProcessId& a, const experiment::ProcessId& b);
 
 // Those of the experiment that the filter takes, in the order of its components and ranks.
 Task<Result<std::vector<api::Pod>>> find_processes(kube::Client& client, kube::Key experiment,

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/code_package.h"
+#include "document/elements.h"
 #include "http/certificates.h"
 #include "kube/kind.h"
 #include "operators/experiment/code.h"
@@ -68,30 +69,24 @@ Task<Result<Json>> submit_manifest(kube::Client& client, const experiment::Manif
 Task<Result<>> own_code(kube::Client& client, kube::Where code, Json experiment) {
   const auto found = co_await client.get(kube::kinds::kConfigMap, code);
   if (!found) co_return fail(found.error());
-  JsonArray owners;
-  if (const Json* already = at(*found, "metadata", "ownerReferences")) {
-    owners = already->as_array();
-  }
+  JsonArray owners = elements(at(*found, "metadata", "ownerReferences"));
   owners.push_back(JsonObject{{"apiVersion", kube::kinds::kExperiment.api_version()},
                               {"kind", kube::kinds::kExperiment.kind},
-                              {"name", experiment.at("metadata").at("name")},
-                              {"uid", experiment.at("metadata").at("uid")}});
+                              {"name", string_or(at(experiment, "metadata", "name"))},
+                              {"uid", string_or(at(experiment, "metadata", "uid"))}});
   const auto owned = co_await client.patch(
       kube::kinds::kConfigMap, code, kube::PatchType::kMerge,
-      JsonObject{{"metadata",
-                  JsonObject{{"ownerReferences", std::move(owners)},
-                             {"resourceVersion", found->at("metadata").at("resourceVersion")}}}});
+      JsonObject{{"metadata", JsonObject{{"ownerReferences", std::move(owners)},
+                                         {"resourceVersion",
+                                          string_or(at(*found, "metadata", "resourceVersion"))}}}});
   if (!owned) co_return fail(owned.error());
   co_return Result<>();
 }
 
-Result<std::string> name_with_ending(std::string_view stem) {
-  constexpr size_t kLongest = 30;  // leaves room for the names of Jobs and pods
+Result<std::string> name_with_ending(std::string_view stem, const experiment::NameLimit& limit) {
   const auto ending = http::random_token(2);
   if (!ending) return fail(ending.error());
-  std::string name(stem.substr(0, kLongest));
-  while (!name.empty() && name.back() == '-') name.pop_back();
-  return fmt::format("{}-{}", name, *ending);
+  return fmt::format("{}-{}", experiment::fitted_stem(stem, limit), *ending);
 }
 
 }  // namespace grapnel::cli

@@ -27,7 +27,7 @@ Task<Result<Json>> submit_manifest(kube::Client& client, const experiment::Manif
 // The ConfigMap with code lives for as long as one of the experiments that use it.
 Task<Result<>> own_code(kube::Client& client, kube::Where code, Json experiment);
 
-// An ending that makes a name new.
-Result<std::string> name_with_ending(std::string_view stem);
+// An ending that makes a name new; the stem is cut to what fits before it.
+Result<std::string> name_with_ending(std::string_view stem, const experiment::NameLimit& limit);
 
 }  // namespace grapnel::cli

@@ -4,21 +4,13 @@
 
 #include <algorithm>
 
+#include "cli/process.h"
+
 namespace grapnel::cli {
 namespace {
 
 std::string with_reason(std::string_view state, std::string_view reason) {
   return reason.empty() ? std::string(state) : fmt::format("{} ({})", state, reason);
-}
-
-std::string state_of(const api::Job& job) {
-  if (job.true_condition("Complete") != nullptr) return "Complete";
-  if (const auto* failed = job.true_condition("Failed")) {
-    return with_reason("Failed", failed->reason.view());
-  }
-  if (job.suspended) return "Suspended";
-  return fmt::format("{} active, {} ready, {} of {} succeeded", job.active, job.ready,
-                     job.succeeded, job.completions.value_or(job.parallelism));
 }
 
 // The first container that is not as it should be says more than the phase.
@@ -42,18 +34,64 @@ std::string state_of(const api::Pod& pod) {
   return with_reason(phase, pod.reason.view());
 }
 
-std::string line_of(const api::Pod& pod) {
-  std::string line = fmt::format("Pod {}  {}", pod.meta.name(), state_of(pod));
+struct ProcessOfPod {
+  experiment::ProcessId id;
+  const api::Pod* pod;
+};
+
+std::vector<ProcessOfPod> sorted_processes(const std::vector<const api::Pod*>& pods) {
+  std::vector<ProcessOfPod> all;
+  for (const auto* pod : pods) all.push_back({experiment::process_id(pod->meta), pod});
+  std::ranges::sort(all, [](const ProcessOfPod& a, const ProcessOfPod& b) {
+    if (comes_before(a.id, b.id)) return true;
+    return !comes_before(b.id, a.id) && a.pod->meta.created < b.pod->meta.created;
+  });
+  return all;
+}
+
+std::string line_of(const ProcessOfPod& process) {
+  const auto& pod = *process.pod;
+  std::string line = fmt::format("{}  {}", process.id.name, state_of(pod));
   if (!pod.node.view().empty()) line += fmt::format("  on {}", pod.node.view());
   int64_t restarts = 0;
   for (const auto& container : pod.containers) restarts += container.restarts;
   if (restarts > 0) line += fmt::format("  {} restarts", restarts);
-  return line;
+  return line + fmt::format("  (pod {})", pod.meta.name());
 }
 
-bool owns(const api::Job& job, const api::Pod& pod) {
-  const auto* owner = pod.meta.controller();
-  return owner != nullptr && owner->uid == job.meta.uid;
+// "3 ready, 1 failed, of 4"
+std::string counts_of(const api::ComponentStatus& component) {
+  std::string counts;
+  const auto add = [&](int64_t count, std::string_view what) {
+    if (count > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, what);
+  };
+  add(component.ready, "ready");
+  add(component.succeeded, "succeeded");
+  add(component.failed, "failed");
+  return fmt::format("{} of {}", counts.empty() ? "0 ready" : counts, component.desired);
+}
+
+// A component with its processes, or what runs beside them.
+struct Branch {
+  std::string heading;
+  std::vector<std::string> leaves;
+};
+
+std::vector<Branch> branches_of(const ExperimentTree& tree) {
+  const auto processes = sorted_processes(tree.pods);
+  std::vector<Branch> branches;
+  for (const auto& component : tree.experiment.status.components) {
+    auto& branch = branches.emplace_back(
+        Branch{fmt::format("{}  {}", component.name, counts_of(component)), {}});
+    for (const auto& process : processes) {
+      if (process.id.is_companion || process.id.component != component.name) continue;
+      branch.leaves.push_back(line_of(process));
+    }
+  }
+  for (const auto& process : processes) {
+    if (process.id.is_companion) branches.push_back({line_of(process), {}});
+  }
+  return branches;
 }
 
 }  // namespace
@@ -75,7 +113,7 @@ std::string age(const api::Experiment& experiment, Time now) {
 }
 
 std::string render_tree(const ExperimentTree& tree, Time now) {
-  const auto& [experiment, jobs, pods] = tree;
+  const auto& experiment = tree.experiment;
   const auto& status = experiment.status;
   std::string out = fmt::format("Experiment {}  {}", experiment.meta.name(),
                                 status.phase ? api::name_of(*status.phase) : "Pending");
@@ -86,16 +124,14 @@ std::string render_tree(const ExperimentTree& tree, Time now) {
                      processes(status));
   if (status.restarts > 0) out += fmt::format("  {} restarts", status.restarts);
   out += "\n";
-  for (size_t j = 0; j < jobs.size(); ++j) {
-    const bool last_job = j + 1 == jobs.size();
-    out += fmt::format("   {} Job {}  {}\n", last_job ? "└─" : "├─", jobs[j]->meta.name(),
-                       state_of(*jobs[j]));
-    std::vector<const api::Pod*> owned;
-    std::ranges::copy_if(pods, std::back_inserter(owned),
-                         [&](const api::Pod* pod) { return owns(*jobs[j], *pod); });
-    for (size_t p = 0; p < owned.size(); ++p) {
-      out += fmt::format("   {}  {} {}\n", last_job ? " " : "│",
-                         p + 1 == owned.size() ? "└─" : "├─", line_of(*owned[p]));
+  const auto branches = branches_of(tree);
+  for (size_t b = 0; b < branches.size(); ++b) {
+    const bool is_last = b + 1 == branches.size();
+    const auto& [heading, leaves] = branches[b];
+    out += fmt::format("   {} {}\n", is_last ? "└─" : "├─", heading);
+    for (size_t l = 0; l < leaves.size(); ++l) {
+      out += fmt::format("   {}  {} {}\n", is_last ? " " : "│",
+                         l + 1 == leaves.size() ? "└─" : "├─", leaves[l]);
     }
   }
   return out;

@@ -5,18 +5,17 @@
 #include <vector>
 
 #include "api/experiment.h"
-#include "api/job.h"
 #include "api/pod.h"
 
 namespace grapnel::cli {
 
 struct ExperimentTree {
   const api::Experiment& experiment;
-  std::vector<const api::Job*> jobs;  // each in the order it is shown
-  std::vector<const api::Pod*> pods;
+  std::vector<const api::Pod*> pods;  // with their labels
 };
 
-// One line for each object, with its state, and why where it is not well.
+// The experiment, its components and their processes, a line each: how it stands, and why where it
+// is not well.
 std::string render_tree(const ExperimentTree& tree, Time now);
 
 // "2/3": processes that run or have ended well, of those wanted.

@@ -3,9 +3,9 @@
 
 #include "controllers/kinds.h"
 #include "controllers/wiring.h"
-#include "operators/experiment/compile.h"
+#include "operators/experiment/check.h"
 #include "operators/experiment/plan.h"
-#include "operators/experiment/pod_template.h"
+#include "operators/experiment/process.h"
 #include "operators/jobset/names.h"
 #include "operators/jobset/plan.h"
 
@@ -17,16 +17,9 @@ using experiment::kExperimentLabel;
 using experiment::Observed;
 using jobset::keys::kJobSetName;
 
-Result<api::Pod> decode_process(JsonView object) {
-  return api::decode_pod(
-      object, {.all_labels = false,
-               .labels = {kExperimentLabel, experiment::kComponentLabel, experiment::kRankLabel,
-                          experiment::kCompanionLabel, jobset::keys::kJobSetUid}});
-}
-
 Causes faults_of(const api::Experiment& experiment, bool /*strict*/) {
-  const auto compiled = experiment::compile(experiment);
-  return compiled ? Causes() : causes_of(compiled.error());
+  const auto checked = experiment::check(experiment);
+  return checked ? Causes() : causes_of(checked.error());
 }
 
 // The experiment's processes. Pods of an earlier one of this name may still be ending.
@@ -51,7 +44,7 @@ void add(Wiring& wiring) {
       wiring.informer<api::JobSet>(kinds::kJobSet, leniently<api::JobSet, api::decode_jobset>);
   auto& jobs = wiring.informer<jobset::ChildJob>(kinds::kJob, jobset::decode_child_job,
                                                  {.labels = std::string(kJobSetName)});
-  auto& pods = wiring.informer<api::Pod>(kinds::kPod, decode_process,
+  auto& pods = wiring.informer<api::Pod>(kinds::kPod, experiment::decode_process,
                                          {.labels = std::string(kExperimentLabel)});
   // What Jobs said of pods they could not create: a quota appears nowhere else.
   auto& refusals = wiring.informer<api::Event>(
@@ -73,10 +66,12 @@ void add(Wiring& wiring) {
   controller.gathers([&jobsets, &jobs, &pods, &refusals, folders = wiring.options().folders](
                          Observed& observed, const api::Experiment& experiment, Held& held) {
     observed.folders = folders;
-    observed.child = held.keep(jobsets.cache().get(experiment.meta.key));
+    if (const auto* child = held.keep(jobsets.cache().get(experiment.meta.key))) {
+      observed.child = experiment::jobset_child_state(*child);
+    }
     gather_pods(observed, experiment, find_labelled(pods, kExperimentLabel, experiment.meta), held);
     if (!observed.child || refusals.cache().size() == 0) return;
-    for (const auto& job : jobs.cache().controlled_by(observed.child->meta.uid)) {
+    for (const auto& job : jobs.cache().controlled_by(observed.child->ref.uid)) {
       for (auto& event : refusals.cache().indexed("job", job->meta.uid.text())) {
         observed.refusals.push_back(held.keep(std::move(event)));
       }

@@ -45,10 +45,16 @@ def test_plan_tells_what_the_cluster_would_refuse(up, tmp_path):
 def test_plan_on_a_cluster_that_does_not_know_us(up, tmp_path):
     other = up("up", "-d", "--name", "bare", "--no-operator")
     assert other.returncode == 0, other.stderr
+    path = manifest(tmp_path, "true")
     try:
-        refused = up("plan", manifest(tmp_path, "true"), "--cluster", "bare")
+        refused = up("plan", path, "--cluster", "bare")
         assert refused.returncode == 1
-        assert "does not know the kind Experiment; `grapnel install`" in refused.stderr
+        unknown = "the cluster does not know the kind Experiment; `grapnel install` teaches it\n"
+        assert refused.stderr == unknown
+        for command in (["list"], ["submit", path], ["run", path], ["status", "x"], ["logs", "x"], ["cancel", "x"]):
+            said = up(*command, "--cluster", "bare")
+            assert (said.returncode, said.stdout) == (1, ""), command
+            assert said.stderr == unknown, command
         config = up("env", "--name", "bare").stdout.split("=", 1)[1].strip()
         install = ("install", "--kubeconfig", config, "--no-webhooks")
         refused = up(*install)

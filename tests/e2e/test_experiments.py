@@ -57,9 +57,9 @@ def test_an_experiment_from_submit_to_delete(up, tmp_path):
     tree = up("status", "train").stdout.splitlines()
     assert tree[0].startswith("Experiment train  Succeeded (all processes ended well)  pytorch  ")
     assert tree[1] == "└─ JobSet train  2/2 processes"
-    assert tree[2] == "   └─ Job train-worker-0  Complete"
-    assert tree[3].startswith("      ├─ Pod train-worker-0-0-") and "  Succeeded  on " in tree[3]
-    assert tree[4].startswith("      └─ Pod train-worker-0-1-")
+    assert tree[2] == "   └─ worker  2 succeeded of 2"
+    assert tree[3].startswith("      ├─ worker-0  Succeeded  on ") and "  (pod train-worker-0-0-" in tree[3]
+    assert tree[4].startswith("      └─ worker-1  Succeeded  on ") and "  (pod train-worker-0-1-" in tree[4]
 
     everything = up("logs", "train").stdout.splitlines()
     assert sorted(everything) == sorted(f"worker-{r} | {text}" for r in (0, 1)
@@ -99,7 +99,7 @@ def test_logs_outlive_the_pods_until_the_experiment_is_deleted(up, tmp_path):
     wait_for("its words", lambda: len(up("logs", "brief").stdout.splitlines()) == 2)
     assert up("cancel", "brief").returncode == 0
     wait_for("its end", lambda: phase(up, "brief") == "Cancelled")
-    wait_for("the pods' end", lambda: "Pod" not in up("status", "brief").stdout)
+    wait_for("the pods' end", lambda: "(pod " not in up("status", "brief").stdout)
     said = [f"worker-{r} | said by {r}" for r in (0, 1)]
     assert sorted(up("logs", "brief").stdout.splitlines()) == said
     assert up("logs", "brief", "--rank", "1").stdout == said[1] + "\n"

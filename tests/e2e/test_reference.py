@@ -1,3 +1,4 @@
+import json
 import re
 
 import yaml
@@ -21,3 +22,10 @@ def test_the_page_on_adding_a_kind_shows_what_is_compiled():
     assert len(blocks) > 5
     for file, block in blocks:
         assert block in (ROOT / file).read_text(), f"docs/add-a-kind.md and {file} differ:\n{block}"
+
+
+def test_the_schema_offers_what_can_be_run(tmp_path):
+    schema = json.loads(Grapnel(tmp_path)("schema").stdout)
+    operator = schema["properties"]["spec"]["properties"]["operator"]
+    assert operator["enum"] == ["jax", "pytorch", "xgboost", "jobset"]
+    assert all(f"`{name}`" in operator["description"] for name in operator["enum"])

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import time
 
 import pytest
@@ -66,6 +67,52 @@ def test_programs_are_found_as_the_caller_finds_them(grapnel, tmp_path):
         f"worker-{r} | {text}" for r in (0, 1) for text in ("found with my $(HOME)", "mine")]
     elsewhere = grapnel("run", path, VIRTUAL_ENV="")
     assert elsewhere.returncode == 0 and "a-tool-of-mine: not found" in elsewhere.stdout
+
+
+def test_a_long_file_name_becomes_a_name_that_fits(grapnel, tmp_path):
+    path = manifest(tmp_path, "echo $AICHOR_EXPERIMENT_ID")
+    path = path.rename(tmp_path / "train-resnet50-imagenet-with-all-augmentations.yaml")
+    ran = grapnel("run", path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert re.fullmatch("(worker-[01] [|] train-resnet50-image-[0-9a-f]{4}\n){2}", ran.stdout), ran.stdout
+
+
+@pytest.mark.parametrize("command", ["validate", "render", "plan", "submit", "run"])
+def test_what_can_never_run_is_refused_with_the_same_words(up, tmp_path, command):
+    path = manifest(tmp_path, "true")
+    long = up(command, path, "--name", "a-name-of-26-characters-xx")
+    assert (long.returncode, long.stdout) == (2, "")
+    assert long.stderr == ("'a-name-of-26-characters-xx' cannot be the name of an experiment: has 26 characters, "
+                           "1 too many; with operator 'pytorch' it may have at most 25\n")
+    other = up(command, manifest(tmp_path, "true", operator="elastic"))
+    assert (other.returncode, other.stdout) == (2, "")
+    assert other.stderr == (f"{path}:4:3: spec.operator: operator 'elastic' is not available in this version; "
+                            "available: jax, pytorch, xgboost, jobset\n")
+
+
+def test_admission_refuses_it_with_the_same_words(up, kubectl, tmp_path):
+    def refused(operator, name):
+        path = tmp_path / "experiment.json"
+        path.write_text(json.dumps({
+            "apiVersion": "grapnel.dev/v1alpha1", "kind": "Experiment", "metadata": {"name": name},
+            "spec": {"operator": operator, "command": "true",
+                     "types": {"worker": {"count": 1, "resources": {"cpus": 1, "ramRatio": 1}}}}}))
+        applied = kubectl("apply", "-f", str(path))
+        assert applied.returncode == 1, applied.stdout
+        return applied.stderr
+
+    assert ("spec.operator: operator 'elastic' is not available in this version; available: jax, pytorch, xgboost, "
+            "jobset\n") in refused("elastic", "e")
+    assert ("has 26 characters, 1 too many; with operator 'jax' it may have at most 25\n"
+            in refused("jax", "a-name-of-26-characters-xx"))
+
+
+@pytest.mark.parametrize("operator", ["jax", "pytorch", "jobset"])
+def test_processes_start_when_their_address_resolves(grapnel, tmp_path, operator):
+    command = 'printenv MASTER_ADDR JAXOPERATOR_COORDINATOR_HOST; echo "$0 ${grapnel_name-}"; exit 3'
+    ran = grapnel("run", manifest(tmp_path, command, operator, extra="  waitForAddress: true"))
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+    assert "| /bin/sh \n" in ran.stdout, ran.stdout
 
 
 def test_a_time_out_ends_the_experiment(grapnel, tmp_path):

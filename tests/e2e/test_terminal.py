@@ -63,9 +63,9 @@ def test_status_watch(up, tmp_path, columns):
     assert settled(shown) == textwrap.dedent(f"""\
         Experiment {name}  Succeeded (all processes ended well)  pytorch  Ns
         └─ JobSet {name}  2/2 processes
-           └─ Job {name}-worker-0  Complete
-              ├─ Pod {name}-worker-0-0-xxxxx  Succeeded  on laptop
-              └─ Pod {name}-worker-0-1-xxxxx  Succeeded  on laptop
+           └─ worker  2 succeeded of 2
+              ├─ worker-0  Succeeded  on laptop  (pod {name}-worker-0-0-xxxxx)
+              └─ worker-1  Succeeded  on laptop  (pod {name}-worker-0-1-xxxxx)
         ended with 0
         """)
     assert up("delete", name).returncode == 0

@@ -15,7 +15,6 @@
 #include "cli/target.h"
 #include "cli/tree.h"
 #include "kube/kind.h"
-#include "operators/jobset/names.h"
 #include "runtime/informer.h"
 
 namespace grapnel::cli {
@@ -25,11 +24,6 @@ namespace kinds = kube::kinds;
 
 // Changes that come together are shown together.
 constexpr milliseconds kPause{100};
-
-kube::ListOptions jobs_of(const kube::Key& experiment) {
-  return {.ns = experiment.ns.str(),
-          .label_selector = fmt::format("{}={}", jobset::keys::kJobSetName, experiment.name)};
-}
 
 class StatusView {
  public:
@@ -42,8 +36,6 @@ class StatusView {
             {.kind = kinds::kExperiment,
              .filter = {.ns = key_.ns.str(), .field_selector = "metadata.name=" + key_.name}},
             [](JsonView object) { return api::decode_resource<api::Experiment>(object); }),
-        jobs_(client, system_clock(), random_, {.kind = kinds::kJob, .filter = jobs_of(key_)},
-              [](JsonView object) { return api::decode_job(object); }),
         pods_(client, system_clock(), random_, {.kind = kinds::kPod, .filter = pods_of(key_)},
               [](JsonView object) { return api::decode_pod(object, {}); }),
         changed_(executor) {
@@ -66,14 +58,15 @@ class StatusView {
   }
 
  private:
-  std::array<runtime::InformerBase*, 3> all() { return {&experiments_, &jobs_, &pods_}; }
+  std::array<runtime::InformerBase*, 2> all() { return {&experiments_, &pods_}; }
 
   Task<int> draw(bool watch) {
     Screen screen(stdout);
     for (;;) {
       while (!std::ranges::all_of(all(), [](const auto* i) { return i->synced(); })) {
         for (const auto* informer : all()) {
-          if (informer->trouble()) co_return report(*informer->trouble(), kFailed);
+          if (informer->trouble())
+            co_return report(explained(*informer->trouble(), key_.name), kFailed);
         }
         co_await with_deadline(system_clock(), system_clock().instant() + seconds(1),
                                changed_.wait());
@@ -90,10 +83,8 @@ class StatusView {
   }
 
   std::string picture(const api::Experiment& experiment) {
-    ExperimentTree tree{experiment, {}, {}};
-    const auto jobs = jobs_.cache().all();
+    ExperimentTree tree{experiment, {}};
     const auto pods = pods_.cache().all();
-    for (const auto& job : jobs) tree.jobs.push_back(job.get());
     for (const auto& pod : pods) tree.pods.push_back(pod.get());
     return render_tree(tree, system_clock().now());
   }
@@ -102,7 +93,6 @@ class StatusView {
   kube::Key key_;
   Random random_;
   runtime::Informer<api::Experiment> experiments_;
-  runtime::Informer<api::Job> jobs_;
   runtime::Informer<api::Pod> pods_;
   Signal changed_;
 };

@@ -13,8 +13,11 @@
 #include "cli/table.h"
 #include "cli/target.h"
 #include "cli/tree.h"
+#include "document/elements.h"
 #include "kube/kind.h"
+#include "operators/experiment/check.h"
 #include "operators/experiment/code.h"
+#include "operators/experiment/names.h"
 
 namespace grapnel::cli {
 namespace {
@@ -45,13 +48,13 @@ Task<int> do_list(Executor executor, ExperimentOptions options) {
   if (!to) co_return report(to.error(), kUsage);
   const auto list =
       co_await to->client->list(kExperiment, {.ns = options.all_namespaces ? "" : to->ns});
-  if (!list) co_return report(list.error(), kFailed);
+  if (!list) co_return report(explained(list.error()), kFailed);
   if (is_document(options.output)) {
     print_document(*list, options.output);
     co_return kOk;
   }
   std::vector<api::Experiment> experiments;
-  for (const Json& item : list->at("items").as_array()) {
+  for (const Json& item : elements(find(*list, "items"))) {
     auto decoded = api::decode_resource<api::Experiment>(item);
     if (!decoded) co_return report(decoded.error(), kFailed);
     experiments.push_back(std::move(*decoded));
@@ -78,7 +81,7 @@ Task<int> do_submit(Executor executor, const experiment::Manifest& manifest, std
     options.code = std::move(*packed);
   }
   const auto created = co_await submit_manifest(*to->client, manifest, std::move(options));
-  if (!created) co_return report(created.error(), kFailed);
+  if (!created) co_return report(explained(created.error()), kFailed);
   std::cout << name << "\n";
   co_return kOk;
 }
@@ -113,10 +116,13 @@ Task<int> do_remove(Executor executor, ExperimentOptions options) {
 
 // What the user wrote, without what has become of it.
 Json again(const Json& experiment, const std::string& ns, const std::string& name) {
-  Json spec = experiment.at("spec");
-  spec.as_object().erase("cancel");
-  JsonObject annotations{{kRetryOf, experiment.at("metadata").at("name")}};
-  if (const Json* old = at(experiment, "metadata", "annotations")) {
+  const Json* written = find(experiment, "spec");
+  JsonObject spec =
+      written != nullptr && written->is_object() ? written->as_object() : JsonObject();
+  spec.erase("cancel");
+  JsonObject annotations{{kRetryOf, string_or(at(experiment, "metadata", "name"))}};
+  const Json* old = at(experiment, "metadata", "annotations");
+  if (old != nullptr && old->is_object()) {
     for (const auto& [key, value] : old->as_object()) {
       if (key.starts_with("grapnel.dev/") && key != kRetryOf) annotations[key] = value;
     }
@@ -133,7 +139,12 @@ Task<int> do_retry(Executor executor, ExperimentOptions options) {
   if (!to) co_return report(to.error(), kUsage);
   const auto found = co_await get_experiment_object(*to->client, {Interned(to->ns), options.name});
   if (!found) co_return report(found.error(), kFailed);
-  const auto name = name_with_ending(options.name);
+  const auto before = api::decode_resource<api::Experiment>(*found);
+  if (!before) co_return report(before.error(), kFailed);
+  const auto components = experiment::check(*before);
+  if (!components) co_return report(components.error(), kFailed);
+  const auto name =
+      name_with_ending(options.name, experiment::name_limit(before->spec, *components));
   if (!name) co_return report(name.error(), kFailed);
   const auto created = co_await to->client->create(kExperiment, again(*found, to->ns, *name));
   if (!created) co_return report(created.error(), kFailed);

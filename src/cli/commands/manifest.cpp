@@ -44,6 +44,9 @@ int validate(const ManifestOptions& options) {
   }
   const auto manifest = experiment::parse_manifest(read->text, read->name);
   if (!manifest) return report(manifest.error(), kUsage);
+  if (const auto name = experiment_name(*manifest, options); !name) {
+    return report(name.error(), kUsage);
+  }
   std::cout << options.file << ": a valid manifest for operator "
             << api::name_of(manifest->decoded.op) << "\n";
   return kOk;
@@ -63,7 +66,7 @@ int render(const ManifestOptions& options) {
   const auto experiment =
       api::decode_resource<api::Experiment>(experiment_object(*manifest, submission));
   if (!experiment) return report(experiment.error(), kUsage);
-  auto compiled = experiment::compile(*experiment);
+  auto compiled = experiment::check_and_compile(*experiment);
   if (!compiled) return report(compiled.error(), kUsage);
   // The owner's uid is known only once the Experiment exists.
   compiled->object.at("metadata").as_object().erase("ownerReferences");
@@ -76,6 +79,11 @@ int render(const ManifestOptions& options) {
 }
 
 int schema() {
+  JsonObject spec = api::schema_of<api::ExperimentSpec>();
+  // An editor offers what can be run.
+  const auto operators = api::available_operators();
+  spec["properties"].at("operator").as_object()["enum"] =
+      JsonArray(operators.begin(), operators.end());
   const JsonObject manifest{
       {"$schema", "https://json-schema.org/draft/2020-12/schema"},
       {"title", "AIchorManifest"},
@@ -85,7 +93,7 @@ int schema() {
        JsonObject{{"kind", JsonObject{{"const", "AIchorManifest"}}},
                   {"apiVersion", JsonObject{{"type", "string"}, {"pattern", "^0\\.2\\.[0-9]+$"}}},
                   {"name", JsonObject{{"type", "string"}}},
-                  {"spec", api::schema_of<api::ExperimentSpec>()}}},
+                  {"spec", std::move(spec)}}},
   };
   std::cout << to_pretty_text(manifest) << "\n";
   return kOk;

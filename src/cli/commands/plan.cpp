@@ -20,22 +20,10 @@ Task<Result<>> would_take(kube::Client& client, kube::Kind kind, Json object) {
   co_return Result<>();
 }
 
-// A server that does not know a kind says so in one of these ways; a namespace that is missing is a
-// 404, too.
-bool is_unknown_kind(const Error& error) {
-  return error.code == 404 &&
-         (error.message.find("page not found") != std::string::npos ||
-          error.message.find("could not find the requested resource") != std::string::npos);
-}
-
 Error refusal(const kube::Kind& kind, const Error& error) {
+  if (is_unknown_kind(error)) return unknown_kind(error, kind);
   return {.reason = error.reason,
-          .message =
-              is_unknown_kind(error)
-                  ? fmt::format("the cluster does not know the kind {}; `grapnel install` "
-                                "teaches it",
-                                kind.kind)
-                  : fmt::format("the cluster would refuse the {}: {}", kind.kind, error.message)};
+          .message = fmt::format("the cluster would refuse the {}: {}", kind.kind, error.message)};
 }
 
 Task<int> show(Executor executor, const experiment::Manifest& manifest, std::string name,
@@ -46,7 +34,7 @@ Task<int> show(Executor executor, const experiment::Manifest& manifest, std::str
       experiment_object(manifest, {.name = name, .ns = to->ns, .is_laptop = to->is_laptop});
   const auto experiment = api::decode_resource<api::Experiment>(object);
   if (!experiment) co_return report(experiment.error(), kUsage);
-  auto compiled = experiment::compile(*experiment);
+  auto compiled = experiment::check_and_compile(*experiment);
   if (!compiled) co_return report(compiled.error(), kUsage);
 
   const auto existing =

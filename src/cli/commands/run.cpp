@@ -3,6 +3,7 @@
 
 #include "cli/background.h"
 #include "cli/commands.h"
+#include "cli/experiment.h"
 #include "cli/follower.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
@@ -46,7 +47,7 @@ Task<int> submit_and_follow(Executor executor, const ClusterPaths& paths, std::s
   auto& client = *connection->client;
   const auto created =
       co_await submit_manifest(client, manifest, {.name = name, .ns = ns, .is_laptop = true});
-  if (!created) co_return report(created.error(), kFailed);
+  if (!created) co_return report(explained(created.error()), kFailed);
 
   auto printer = LogPrinter::of_process();
   const kube::Key key{Interned(ns), name};

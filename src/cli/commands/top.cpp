@@ -11,7 +11,7 @@
 #include "cli/process.h"
 #include "cli/table.h"
 #include "cli/target.h"
-#include "operators/experiment/plan.h"
+#include "document/elements.h"
 
 namespace grapnel::cli {
 namespace {
@@ -25,12 +25,10 @@ struct Used {
 
 std::map<std::string, Used> by_pod(const Json& list) {
   std::map<std::string, Used> out;
-  for (const Json& item : list.at("items").as_array()) {
+  for (const Json& item : elements(find(list, "items"))) {
     Used& used = out[fmt::format("{}/{}", string_or(at(item, "metadata", "namespace")),
                                  string_or(at(item, "metadata", "name")))];
-    const Json* containers = find(item, "containers");
-    if (containers == nullptr || !containers->is_array()) continue;
-    for (const Json& container : containers->as_array()) {
+    for (const Json& container : elements(find(item, "containers"))) {
       const auto cpu = Quantity::parse(string_or(at(container, "usage", "cpu")));
       const auto memory = Quantity::parse(string_or(at(container, "usage", "memory")));
       used.cpu = used.cpu + cpu.value_or(Quantity());
@@ -67,7 +65,7 @@ std::string table_of(const std::vector<api::Pod>& pods, const std::map<std::stri
       continue;
     }
     if (options.name.empty()) {
-      row.insert(row.begin(), std::string(pod.meta.labels.get(experiment::kExperimentLabel)));
+      row.insert(row.begin(), experiment::process_id(pod.meta).experiment);
     }
     if (options.all_namespaces) row.insert(row.begin(), std::string(pod.meta.ns()));
     if (options.output == Output::kWide) {

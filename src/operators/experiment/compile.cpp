@@ -1,8 +1,10 @@
 #include "operators/experiment/compile.h"
 
 #include "operators/common/object.h"
-#include "operators/experiment/components.h"
+#include "operators/experiment/check.h"
 #include "operators/experiment/pod_template.h"
+#include "operators/experiment/process.h"
+#include "operators/experiment/wait_for_address.h"
 
 namespace grapnel::experiment {
 namespace {
@@ -63,10 +65,34 @@ Shape shape_of(Operator op, const api::Component& component) {
   return {component.count, completions, component.parallelisms.value_or(completions)};
 }
 
+// For pods of several Jobs: what their ranks are counted from.
+JsonObject rank_labels(const Shape& shape, int64_t first_rank) {
+  return {{kFirstRankLabel, std::to_string(first_rank)},
+          {kJobSizeLabel, std::to_string(shape.completions)}};
+}
+
+// In the words of a shell: every process has its coordinator's name in the environment.
+std::string address_to_wait_for(const api::Experiment& experiment, std::string_view component) {
+  switch (experiment.spec.op) {
+    case Operator::jax:
+      return "$JAXOPERATOR_COORDINATOR_HOST";
+    case Operator::pytorch:
+    case Operator::xgboost:
+      return "$MASTER_ADDR";
+    default:
+      return fmt::format("{0}-{1}-$JOB_INDEX-$JOB_COMPLETION_INDEX.{0}", experiment.meta.name(),
+                         component);
+  }
+}
+
 Json replicated_job(const api::Experiment& experiment, const std::string& folder,
-                    const std::string& name, const api::Component& component) {
+                    const std::string& name, const api::Component& component, int64_t first_rank) {
   const auto& spec = experiment.spec;
   const Shape shape = shape_of(spec.op, component);
+  JsonObject labels;
+  if (spec.op == Operator::jobset) labels = rank_labels(shape, first_rank);
+  std::string address;
+  if (spec.wait_for_address.value_or(false)) address = address_to_wait_for(experiment, name);
   JsonObject job{
       {"completionMode", "Indexed"},
       {"completions", shape.completions},
@@ -77,6 +103,8 @@ Json replicated_job(const api::Experiment& experiment, const std::string& folder
        pod_template(experiment, {.component = name,
                                  .resources = component.resources,
                                  .distribution = distribution_env(spec.op, component.count),
+                                 .labels = std::move(labels),
+                                 .wait_for = address,
                                  .folder = folder})}};
   if (const auto deadline = deadline_of(spec)) job["activeDeadlineSeconds"] = deadline->count();
   return JsonObject{
@@ -108,13 +136,16 @@ Json job_set(const api::Experiment& experiment, const std::string& folder,
              const Components& components) {
   const auto& spec = experiment.spec;
   JsonArray jobs;
+  int64_t first_rank = 0;
   for (const auto& [name, component] : components.named) {
-    jobs.push_back(replicated_job(experiment, folder, name, component));
+    jobs.push_back(replicated_job(experiment, folder, name, component, first_rank));
+    const Shape shape = shape_of(spec.op, component);
+    first_rank += shape.jobs * shape.completions;
   }
-  JsonObject labels{{"grapnel.dev/experiment", experiment.meta.name()}};
+  JsonObject labels{{kExperimentLabel, experiment.meta.name()}};
   if (spec.queue) labels["kueue.x-k8s.io/queue-name"] = *spec.queue;
   JsonObject body{{"replicatedJobs", std::move(jobs)}, {"failurePolicy", failure_policy(spec)}};
-  if (spec.op != Operator::jobset) {
+  if (has_coordinator(spec.op)) {
     body["coordinator"] = JsonObject{{"replicatedJob", "worker"}, {"jobIndex", 0}, {"podIndex", 0}};
   }
   if (spec.storage && spec.storage->shared_volume) {
@@ -132,28 +163,64 @@ Json job_set(const api::Experiment& experiment, const std::string& folder,
   };
 }
 
+std::string counted(int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::map<std::string, Quantity, std::less<>> amounts_of(const Json* list) {
+  std::map<std::string, Quantity, std::less<>> amounts;
+  if (list == nullptr || !list->is_object()) return amounts;
+  for (const auto& [name, amount] : list->as_object()) {
+    amounts[std::string(name)] = Quantity::parse(string_or(&amount)).value_or(Quantity());
+  }
+  return amounts;
+}
+
+ComponentTotal total_of(Operator op, const std::string& name, const api::Component& component) {
+  const Shape shape = shape_of(op, component);
+  const Json resources = resources_of(component.resources);
+  return {.name = name,
+          .shape = fmt::format("{} of {}", counted(shape.jobs, "Job"),
+                               counted(shape.parallelism, "pod")),
+          .pods = shape.jobs * shape.parallelism,
+          .requests = amounts_of(find(resources, "requests")),
+          .limits = amounts_of(find(resources, "limits"))};
+}
+
 }  // namespace
 
-Result<Compiled> compile(const api::Experiment& experiment, const CompileOptions& options) {
-  api::Faults faults;
-  const Components components = validate(experiment.spec, faults);
-  if (!faults.empty()) return fail(faults.error("Experiment " + experiment.meta.key.text()));
-  switch (experiment.spec.op) {
-    case Operator::kuberay:
-    case Operator::elastic:
-      return fail(Reason::kInvalid, "operator '{}' is not available in this version",
-                  api::name_of(experiment.spec.op));
-    default:
-      break;
-  }
+const kube::Kind& child_kind(Operator) {
+  return kube::kinds::kJobSet;
+}
+
+Compiled compile(const api::Experiment& experiment, const Components& components,
+                 const CompileOptions& options) {
   const std::string folder = folder_of(experiment, options.folders);
-  Compiled out{.kind = &kube::kinds::kJobSet, .object = job_set(experiment, folder, components)};
-  if (experiment.spec.tensorboard && experiment.spec.tensorboard->enabled && !folder.empty()) {
-    out.tensorboard = tensorboard_pod(experiment, folder);
-    out.tensorboard->at("metadata").as_object()["ownerReferences"] =
-        operators::owned_by(experiment);
+  Compiled out{.kind = &child_kind(experiment.spec.op),
+               .object = job_set(experiment, folder, components),
+               .totals = {}};
+  for (const auto& [name, component] : components.named) {
+    out.totals.push_back(total_of(experiment.spec.op, name, component));
   }
   return out;
+}
+
+Result<Compiled> check_and_compile(const api::Experiment& experiment,
+                                   const CompileOptions& options) {
+  const auto components = check(experiment);
+  if (!components) return fail(components.error());
+  return compile(experiment, *components, options);
+}
+
+bool has_tensorboard(const api::Experiment& experiment, const CompileOptions& options) {
+  const auto& tensorboard = experiment.spec.tensorboard;
+  return tensorboard && tensorboard->enabled && !options.folders.empty();
+}
+
+Json tensorboard_of(const api::Experiment& experiment, const CompileOptions& options) {
+  Json pod = tensorboard_pod(experiment, folder_of(experiment, options.folders));
+  pod.at("metadata").as_object()["ownerReferences"] = operators::owned_by(experiment);
+  return pod;
 }
 
 }  // namespace grapnel::experiment

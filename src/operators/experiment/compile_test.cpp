@@ -7,9 +7,8 @@
 namespace grapnel::experiment {
 namespace {
 
-// The JobSet of a manifest whose spec is this YAML.
-Compiled compiled_of(std::string_view spec, kube::StringMap annotations = {},
-                     const CompileOptions& options = {}) {
+// Of a manifest whose spec is this YAML.
+api::Experiment experiment_of(std::string_view spec, kube::StringMap annotations = {}) {
   const std::string text = "kind: AIchorManifest\napiVersion: 0.2.3\nspec:\n" + std::string(spec);
   const auto manifest = parse_manifest(text, "m.yaml");
   EXPECT_TRUE(manifest) << manifest.error().message;
@@ -18,7 +17,13 @@ Compiled compiled_of(std::string_view spec, kube::StringMap annotations = {},
   experiment.meta.uid = kube::Uid("u-1");
   experiment.meta.annotations = std::move(annotations);
   experiment.spec = manifest->decoded;
-  const auto compiled = compile(experiment, options);
+  return experiment;
+}
+
+// The JobSet it becomes.
+Compiled compiled_of(std::string_view spec, kube::StringMap annotations = {},
+                     const CompileOptions& options = {}) {
+  const auto compiled = check_and_compile(experiment_of(spec, std::move(annotations)), options);
   EXPECT_TRUE(compiled) << compiled.error().message;
   EXPECT_EQ(compiled->kind->kind, "JobSet");
   return *compiled;
@@ -171,10 +176,10 @@ TEST(Compile, OnTheLaptopAnExperimentHasFolders) {
 }
 
 TEST(Compile, ATensorBoardStandsBesideWhereItHasWhatToShow) {
-  EXPECT_FALSE(compiled_of(kWithTensorBoard).tensorboard);
-  const Compiled compiled = compiled_of(kWithTensorBoard, {}, {.folders = "/state"});
-  ASSERT_TRUE(compiled.tensorboard);
-  const Json& pod = *compiled.tensorboard;
+  const auto experiment = experiment_of(kWithTensorBoard);
+  EXPECT_FALSE(has_tensorboard(experiment, {}));
+  ASSERT_TRUE(has_tensorboard(experiment, {.folders = "/state"}));
+  const Json pod = tensorboard_of(experiment, {.folders = "/state"});
   EXPECT_EQ(string_or(at(pod, "metadata", "name")), "exp-tensorboard");
   EXPECT_EQ(string_or(at(pod, "metadata", "labels", "grapnel.dev/companion")), "true");
   EXPECT_EQ(
@@ -222,6 +227,63 @@ TEST(Compile, OnTheLaptopProgramsAreFoundAsTheCallerFindsThem) {
             "PATH=/venv/bin:/$$(odd)\n"
             "VIRTUAL_ENV=/venv\n"
             "PYTHONPATH=/theirs\n");
+}
+
+TEST(Compile, PodsOfSeveralJobsCarryWhatTheirRanksAreCountedFrom) {
+  const Json jobset = jobset_of(R"(  operator: jobset
+  command: run
+  types:
+    master: {resources: {cpus: 1, ramRatio: 2}}
+    worker: {count: 5, completions: 4, resources: {cpus: 1, ramRatio: 2}}
+    z: {resources: {cpus: 1, ramRatio: 2}}
+)");
+  std::string labels;
+  for (const auto& job : at(jobset, "spec", "replicatedJobs")->as_array()) {
+    const Json& pod = *at(job, "template", "spec", "template", "metadata", "labels");
+    labels += fmt::format("{} {} {}\n", string_or(find(pod, "grapnel.dev/component")),
+                          string_or(find(pod, "grapnel.dev/first-rank")),
+                          string_or(find(pod, "grapnel.dev/job-size")));
+  }
+  EXPECT_EQ(labels, "master 0 1\nworker 1 4\nz 21 1\n");
+}
+
+TEST(Compile, SaysWhatEachComponentAsksFor) {
+  const Compiled compiled = compiled_of(R"(  operator: jobset
+  command: run
+  types:
+    worker: {count: 5, completions: 4, parallelisms: 2, resources: {cpus: 1, ramRatio: 2}}
+)");
+  ASSERT_EQ(compiled.totals.size(), 1U);
+  const ComponentTotal& worker = compiled.totals[0];
+  EXPECT_EQ(worker.shape, "5 Jobs of 2 pods");
+  EXPECT_EQ(worker.pods, 10);
+  EXPECT_EQ(worker.requests.at("memory").text(), "2Gi");
+  EXPECT_EQ(worker.limits.at("cpu").text(), "2");
+}
+
+// What is waited for, and the command that comes after it.
+std::pair<std::string, std::string> wait_of(std::string_view spec) {
+  const Json jobset = jobset_of(spec);
+  const Json& container =
+      *at(*at(replicated_job(jobset, 0), "template", "spec", "template", "spec"), "containers");
+  const auto& line = find(container.at(0), "command")->as_array();
+  EXPECT_EQ(line.size(), 5U);
+  const std::string script(string_or(&line.at(2)));
+  return {script.substr(0, script.find('\n')), std::string(string_or(&line.at(4)))};
+}
+
+TEST(Compile, AProcessWaitsForItsAddressWhereItIsAskedTo) {
+  using Wait = std::pair<std::string, std::string>;
+  constexpr std::string_view kRest =
+      "  command: echo $$\n  waitForAddress: true\n"
+      "  types: {worker: {count: 1, resources: {cpus: 1, ramRatio: 2}}}\n";
+  EXPECT_EQ(wait_of(fmt::format("  operator: jax\n{}", kRest)),
+            (Wait{"grapnel_name=\"$JAXOPERATOR_COORDINATOR_HOST\"", "echo $$$$"}));
+  EXPECT_EQ(wait_of(fmt::format("  operator: xgboost\n{}", kRest)),
+            (Wait{"grapnel_name=\"$MASTER_ADDR\"", "echo $$$$"}));
+  EXPECT_EQ(
+      wait_of(fmt::format("  operator: jobset\n{}", kRest)),
+      (Wait{"grapnel_name=\"exp-worker-$JOB_INDEX-$JOB_COMPLETION_INDEX.exp\"", "echo $$$$"}));
 }
 
 TEST(Compile, AnExperimentOwnsWhatItBecomes) {

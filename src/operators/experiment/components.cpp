@@ -7,6 +7,7 @@
 #include "base/quantity.h"
 #include "base/strings.h"
 #include "document/pattern.h"
+#include "operators/experiment/names.h"
 
 namespace grapnel::experiment {
 namespace {
@@ -110,6 +111,20 @@ void check_resources_of(JsonView component, const api::Resources& resources, con
   if (written && written->is_object()) check_resources(resources, {path, "resources"}, faults);
 }
 
+// Kubernetes counts them in 32 bits.
+void check_pods_at_once(Operator op, const api::Component& component, const Path& path,
+                        Faults& faults) {
+  const bool many_jobs = op == Operator::jobset;
+  const int64_t at_once =
+      many_jobs ? component.parallelisms.value_or(component.completions.value_or(1)) : 1;
+  if (component.count > api::kMostPods || at_once > api::kMostPods) return;  // said already
+  if (component.count * at_once > api::kMostPods) {
+    faults.invalid({path, "count"}, std::to_string(component.count),
+                   fmt::format("with {} pods of each at a time more than {} would run", at_once,
+                               api::kMostPods));
+  }
+}
+
 // An unknown type's name, with the right spelling beside it.
 void refuse_type(const Path& path, std::string_view name, Operator op,
                  std::span<const std::string_view> allowed, Faults& faults) {
@@ -143,6 +158,7 @@ void read_named(const api::ExperimentSpec& spec, const Path& types, Components& 
     if (!free_names && component.count == 0) {
       faults.invalid({path, "count"}, "0", "at least 1 worker must be set");
     }
+    check_pods_at_once(spec.op, component, path, faults);
     check_resources_of(value, component.resources, path, faults);
     out.named.emplace_back(name, std::move(component));
     return true;
@@ -225,9 +241,18 @@ std::string suggested_name(std::string_view name) {
   return fmt::format("; did you mean \"{}\"?", right);
 }
 
+bool has_coordinator(Operator op) {
+  return op == Operator::jax || op == Operator::pytorch || op == Operator::xgboost;
+}
+
 Components validate(const api::ExperimentSpec& spec, Faults& faults) {
   const Path root("spec");
+  if (!api::is_available(spec.op)) {
+    faults.not_available({root, "operator"}, fmt::format("operator '{}'", api::name_of(spec.op)),
+                         api::available_operators());
+  }
   Components components = read_components(spec, faults);
+  check_type_names(spec, components, faults);
   const bool jupyter = spec.debug && spec.debug->jupyter && spec.debug->jupyter->enabled;
   if (spec.command.empty() && !jupyter) faults.required({root, "command"});
   if (spec.timeout && !parse_manifest_duration(*spec.timeout)) {
@@ -248,12 +273,16 @@ Components validate(const api::ExperimentSpec& spec, Faults& faults) {
                      "digit");
     }
   }
-  const auto check_label = [&](std::string_view field, const std::optional<std::string>& value) {
-    const auto why = value ? why_not_dns1123_subdomain(*value) : std::string();
+  const auto check_name = [&](std::string_view field, const std::optional<std::string>& value,
+                              std::string (*why_not)(std::string_view)) {
+    const auto why = value ? why_not(*value) : std::string();
     if (!why.empty()) faults.invalid({root, field}, *value, why);
   };
-  check_label("queue", spec.queue);
-  check_label("priorityClass", spec.priority_class);
+  check_name("queue", spec.queue, [](std::string_view queue) {
+    const auto why = why_not_dns1123_subdomain(queue);
+    return why.empty() ? why_not_label_value(queue) : why;  // it is the value of a label
+  });
+  check_name("priorityClass", spec.priority_class, why_not_dns1123_subdomain);
   return components;
 }
 

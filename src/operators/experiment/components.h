@@ -22,6 +22,9 @@ struct Components {
 // grammar) and reads `spec.types`. Every fault goes to `faults`.
 Components validate(const api::ExperimentSpec& spec, api::Faults& faults);
 
+// Whether all its processes meet at the first one.
+bool has_coordinator(api::Operator op);
+
 // `, did you mean "my-worker"?` for "My_Worker"; "" when there is nothing to make a name of.
 std::string suggested_name(std::string_view name);
 

@@ -4,10 +4,10 @@
 #include <array>
 #include <cstdio>
 
+#include "api/fault_text.h"
 #include "base/strings.h"
 #include "document/pattern.h"
 #include "operators/experiment/components.h"
-#include "operators/experiment/fault_text.h"
 
 namespace grapnel::experiment {
 namespace {
@@ -57,6 +57,18 @@ void check_version(JsonView document, Faults& faults) {
   }
 }
 
+void read_name(JsonView document, Manifest& manifest, Faults& faults) {
+  const auto name = document.find("name");
+  if (!name) return;
+  api::decode_into(*name, manifest.name, Path("name"), {faults});
+  const NameLimit limit = manifest.name_limit();
+  if (const auto why = why_not_name(manifest.name, limit); !why.empty()) {
+    const bool is_too_long = manifest.name.size() > limit.longest;
+    faults.invalid(Path("name"), manifest.name,
+                   is_too_long ? why : why + suggested_name(manifest.name));
+  }
+}
+
 // "line 3, column 5: why" of a YAML error, as all other faults are told.
 Error placed(std::string_view file, Error error) {
   int line = 0;
@@ -96,27 +108,22 @@ Result<Manifest> parse_manifest(std::string_view text, std::string_view file) {
       }
       return true;
     });
-    if (const auto name = document.find("name")) {
-      api::decode_into(*name, manifest.name, Path("name"), {faults});
-      if (const auto why = why_not_dns1035_label(manifest.name); !why.empty()) {
-        faults.invalid(Path("name"), manifest.name, why + suggested_name(manifest.name));
-      }
-    }
     if (const auto spec = document.find("spec")) {
       api::decode_into(*spec, manifest.decoded, Path("spec"), {faults, api::Unknown::kRefuse});
       // Without a known operator nothing can be said about its types.
       const bool operator_is_known = std::ranges::none_of(
           faults.causes(), [](const Cause& c) { return c.field == "spec.operator"; });
-      if (operator_is_known) validate(manifest.decoded, faults);
+      if (operator_is_known) manifest.components = validate(manifest.decoded, faults);
       manifest.spec = spec->to_json();
     } else {
       faults.required(Path("spec"));
     }
+    read_name(document, manifest, faults);
   }
   if (!faults.empty()) {
     Error error = faults.error("manifest");
-    error.causes = sorted_faults(std::move(error.causes), positions);
-    error.message = format_faults(file, error.causes, positions);
+    error.causes = api::sorted_faults(std::move(error.causes), positions);
+    error.message = api::format_faults(file, error.causes, positions);
     return fail(std::move(error));
   }
   return manifest;

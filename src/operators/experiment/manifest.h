@@ -6,6 +6,7 @@
 
 #include "api/experiment.h"
 #include "document/yaml.h"
+#include "operators/experiment/names.h"
 
 namespace grapnel::experiment {
 
@@ -13,6 +14,10 @@ struct Manifest {
   std::string name;  // "" when the manifest gives none
   Json spec;         // as written, to be sent as an Experiment's spec
   api::ExperimentSpec decoded;
+  Components components = {};
+
+  // Of whatever its experiment is to be called.
+  NameLimit name_limit() const { return experiment::name_limit(decoded, components); }
 };
 
 // Reads and checks a manifest. An error has one cause for each fault, and its message is for a

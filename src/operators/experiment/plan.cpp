@@ -5,9 +5,10 @@
 #include "operators/common/object.h"
 #include "operators/common/refusal.h"
 #include "operators/common/ttl.h"
+#include "operators/experiment/check.h"
 #include "operators/experiment/compile.h"
-#include "operators/experiment/components.h"
 #include "operators/experiment/pod_template.h"
+#include "operators/experiment/process.h"
 #include "operators/experiment/progress.h"
 
 namespace grapnel::experiment {
@@ -31,6 +32,12 @@ void end(ExperimentStatus& status, Phase phase, std::string reason, std::string 
 }
 
 // The TensorBoard is there as long as the experiment runs.
+void start_tensorboard(const Observed& o, Plan& plan) {
+  const CompileOptions options{.folders = o.folders};
+  if (!has_tensorboard(o.experiment, options)) return;
+  plan.add(runtime::Create{&kube::kinds::kPod, tensorboard_of(o.experiment, options)});
+}
+
 void remove_tensorboard(const Observed& o, Plan& plan) {
   if (o.tensorboard == nullptr || o.tensorboard->meta.is_being_deleted()) return;
   plan.add(runtime::Delete{ref_to(*o.tensorboard)});
@@ -45,19 +52,10 @@ Plan after_end(const Observed& o, Time now) {
   return plan;
 }
 
-bool is_ours(const api::JobSet& child, const api::Experiment& experiment) {
-  const auto* owner = child.meta.controller();
-  return owner != nullptr && owner->uid == experiment.meta.uid;
-}
-
-// Suspending the JobSet ends its pods and keeps all that can be read about them.
 void cancel(const Observed& o, Plan& plan, ExperimentStatus& status, Time now) {
-  if (o.child != nullptr && !o.child->is_suspended()) {
-    plan.add(runtime::Patch{.target = ref_to(*o.child),
-                            .body = JsonObject{{"spec", JsonObject{{"suspend", true}}}}});
-  }
-  const bool stopped = o.child == nullptr || std::ranges::all_of(o.pods, &api::Pod::is_finished);
-  if (stopped && (o.child == nullptr || o.child->is_suspended())) {
+  const bool is_stopping = !o.child || o.child->is_suspended;
+  if (!is_stopping) plan.add(o.child->suspension());
+  if (is_stopping && std::ranges::all_of(o.pods, &api::Pod::is_finished)) {
     end(status, Phase::Cancelled, "Cancelled", "cancelled on request", now);
   } else {
     status.reason = "Cancelling";
@@ -66,14 +64,9 @@ void cancel(const Observed& o, Plan& plan, ExperimentStatus& status, Time now) {
 }
 
 void follow(const Observed& o, ExperimentStatus& status, Time now) {
-  const auto& conditions = o.child->status.conditions;
-  if (api::is_condition_true(conditions, "Completed")) {
-    end(status, Phase::Succeeded, "Succeeded", "all processes ended well", now);
-    status.exit_code = 0;
-  } else if (const auto* failed = api::find_condition(conditions, "Failed");
-             failed != nullptr && failed->status == api::ConditionStatus::True) {
-    const Outcome outcome = failure_of(o, *failed);
-    end(status, Phase::Failed, outcome.reason, outcome.message, now);
+  if (o.child->ended) {
+    const Outcome outcome = outcome_of(*o.child->ended, o);
+    end(status, outcome.phase, outcome.reason, outcome.message, now);
     status.exit_code = outcome.exit_code;
   } else {
     const Outcome outcome = progress_of(o, status.components);
@@ -83,12 +76,17 @@ void follow(const Observed& o, ExperimentStatus& status, Time now) {
   }
 }
 
-// The server will not have it, until somebody changes a quota or a rule: then it is tried again.
-void wait_for_leave(const Observed& o, Plan& plan, ExperimentStatus& status) {
+// A quota or a right may change: then the child is tried again. That it breaks the rules of its
+// kind does not heal by itself, and neither it nor those who wait for it would ever know.
+void report_refusal(const Observed& o, Plan& plan, ExperimentStatus& status, Time now) {
   status.phase = Phase::Pending;
   status.reason = "Refused";
   status.message = operators::text_of(*o.refused);
   operators::report_refusal(ref_to(o.experiment), *o.refused, "FailedCreate", plan);
+  const auto& kind = child_kind(o.experiment.spec.op);
+  if (operators::is_creation_of(kind, *o.refused) && o.refused->error.is(Reason::kInvalid)) {
+    end(status, Phase::Failed, status.reason, status.message, now);
+  }
 }
 
 std::string proxied(const api::Pod& pod, int port, std::string_view path) {
@@ -102,14 +100,15 @@ std::map<std::string, std::string> links_of(const Observed& o) {
     links["tensorboard"] = proxied(*o.tensorboard, kTensorBoardPort, "");
   const auto& debug = o.experiment.spec.debug;
   const auto first = std::ranges::find_if(
-      o.pods, [](const api::Pod* pod) { return pod->meta.labels.get(kRankLabel) == "0"; });
+      o.pods, [](const api::Pod* pod) { return process_id(pod->meta).rank == 0; });
   if (debug && debug->jupyter && debug->jupyter->enabled && first != o.pods.end()) {
     links["jupyter"] = proxied(**first, kJupyterPort, debug->jupyter->path);
   }
   return links;
 }
 
-void create(const Compiled& compiled, const Observed& o, Plan& plan, ExperimentStatus& status) {
+void create(const Components& components, const Observed& o, Plan& plan, ExperimentStatus& status) {
+  const Compiled compiled = compile(o.experiment, components, {.folders = o.folders});
   plan.add(runtime::Create{compiled.kind, compiled.object});
   status.child = api::ChildReference{compiled.kind->api_version(), std::string(compiled.kind->kind),
                                      o.experiment.meta.name()};
@@ -136,33 +135,31 @@ Plan plan(const Observed& o, Time now) {
   status.observed_generation = experiment.meta.generation;
   if (!status.start_time) status.start_time = now;
 
-  const auto compiled = compile(experiment, {.folders = o.folders});
-  if (!compiled) {
-    end(status, Phase::Failed, "InvalidSpec", compiled.error().message, now);
-  } else if (o.child != nullptr && !is_ours(*o.child, experiment)) {
+  const auto components = check(experiment);
+  if (!components) {
+    end(status, Phase::Failed, "InvalidSpec", components.error().message, now);
+  } else if (o.child && o.child->owner != experiment.meta.uid) {
     end(status, Phase::Failed, "NameTaken",
         fmt::format("a {} of this name exists and belongs to somebody else; choose another name",
-                    compiled->kind->kind),
+                    o.child->ref.kind->kind),
         now);
   } else {
-    status.components = components_of(o);
+    status.components = statuses_of(*components, o);
     status.folder = folder_of(experiment, o.folders);
     status.links = links_of(o);
-    if (o.child != nullptr) status.restarts = o.child->status.restarts.value_or(0);
+    if (o.child) status.restarts = o.child->restarts;
     if (experiment.spec.cancel.value_or(false)) {
       cancel(o, plan, status, now);
-    } else if (o.child != nullptr) {
+    } else if (o.child) {
       follow(o, status, now);
-      if (compiled->tensorboard && o.tensorboard == nullptr && !has_ended(status)) {
-        plan.add(runtime::Create{&kube::kinds::kPod, *compiled->tensorboard});
-      }
+      if (o.tensorboard == nullptr && !has_ended(status)) start_tensorboard(o, plan);
     } else if (status.child) {
       end(status, Phase::Failed, "ChildDeleted",
           fmt::format("its {} was deleted", status.child->kind), now);
     } else if (o.refused != nullptr) {
-      wait_for_leave(o, plan, status);
+      report_refusal(o, plan, status, now);
     } else {
-      create(*compiled, o, plan, status);
+      create(*components, o, plan, status);
     }
   }
   if (o.refused == nullptr) announce(o, status, plan);

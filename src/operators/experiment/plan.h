@@ -6,20 +6,16 @@
 
 #include "api/event.h"
 #include "api/experiment.h"
-#include "api/jobset.h"
 #include "api/pod.h"
+#include "operators/experiment/child_state.h"
 #include "runtime/plan.h"
 
 namespace grapnel::experiment {
 
-inline constexpr std::string_view kExperimentLabel = "grapnel.dev/experiment";
-inline constexpr std::string_view kComponentLabel = "grapnel.dev/component";
-inline constexpr std::string_view kRankLabel = "batch.kubernetes.io/job-completion-index";
-
 struct Observed {
   const api::Experiment& experiment;
-  const api::JobSet* child = nullptr;         // of the experiment's name, whoever owns it
-  std::vector<const api::Pod*> pods;          // labelled with the experiment's name
+  std::optional<ChildState> child = {};       // of the experiment's name, whoever owns it
+  std::vector<const api::Pod*> pods;          // the child's own
   std::vector<const api::Event*> refusals;    // why Jobs of the child could not create pods
   const runtime::Refusal* refused = nullptr;  // what the server answered to the last plan
   const api::Pod* tensorboard = nullptr;      // beside the experiment's own pods

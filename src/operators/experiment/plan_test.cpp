@@ -28,6 +28,7 @@ struct Case {
   std::vector<std::string> pods;  // status of each; "deleting" in it: deletion was asked for
   std::vector<std::string> refusals = {};  // events of Job "j", which controls the pods
   std::string refused = "";                // what the server said to the last plan
+  Reason refusal = Reason::kForbidden;
   std::string folders = "";
   bool has_tensorboard = false;
   // Expected.
@@ -49,7 +50,6 @@ TEST_P(ExperimentPlan, Answers) {
   object.as_object()["status"] = json(c.status);
   const auto experiment = api::decode_resource<api::Experiment>(object);
   ASSERT_TRUE(experiment) << experiment.error().message;
-  api::JobSet child;
   Observed observed{.experiment = *experiment};
   if (!c.child.empty()) {
     Json text = json(R"({"metadata":{"name":"e","namespace":"ns","uid":"u-child","ownerReferences":
@@ -57,8 +57,7 @@ TEST_P(ExperimentPlan, Answers) {
     text.at("metadata").at("ownerReferences").at(0).as_object()["uid"] = c.child_owner;
     text.at("spec").as_object()["suspend"] = c.child_suspended;
     text.as_object()["status"] = json(c.child);
-    child = api::decode_jobset(text).value();
-    observed.child = &child;
+    observed.child = jobset_child_state(api::decode_jobset(text).value());
   }
   std::deque<api::Pod> pods;
   for (const auto& status : c.pods) {
@@ -67,7 +66,7 @@ TEST_P(ExperimentPlan, Answers) {
                  "creationTimestamp":"2026-01-01T00:05:00Z","ownerReferences":
                  [{"kind":"Job","name":"j","uid":"u-job","controller":true}]}})");
     pod.at("metadata").as_object()["name"] = "p" + rank;
-    pod.at("metadata").at("labels").as_object()[kRankLabel] = rank;
+    pod.at("metadata").at("labels").as_object()["batch.kubernetes.io/job-completion-index"] = rank;
     pod.as_object()["status"] = json(status);
     if (find(pod.at("status"), "deleting") != nullptr) {
       pod.at("metadata").as_object()["deletionTimestamp"] = "2026-01-01T00:09:00Z";
@@ -91,7 +90,8 @@ TEST_P(ExperimentPlan, Answers) {
           .value();
   if (c.has_tensorboard) observed.tensorboard = &tensorboard;
 
-  const runtime::Refusal refusal{.what = "create JobSet ns/e", .error = {.message = c.refused}};
+  const runtime::Refusal refusal{.what = "create JobSet ns/e",
+                                 .error = {.reason = c.refusal, .message = c.refused}};
   if (!c.refused.empty()) observed.refused = &refusal;
 
   const runtime::Plan p = plan(observed, kNow);
@@ -136,6 +136,24 @@ INSTANTIATE_TEST_SUITE_P(
              .refused = "exceeded quota: jobs",
              .phase = "Pending",
              .message = "create JobSet ns/e: exceeded quota: jobs"},
+        Case{.name = "EndsWhenItsChildBreaksTheRulesOfItsKind",
+             .status = "{}",
+             .refused = "admission webhook \"v\" denied the request: too long",
+             .refusal = Reason::kInvalid,
+             .phase = "Failed",
+             .message = "create JobSet ns/e: admission webhook \"v\" denied the request: too long"},
+        Case{.name = "TriesAgainWhereTheServerIsInTrouble",
+             .status = "{}",
+             .refused = "failed calling webhook",
+             .refusal = Reason::kInternalError,
+             .phase = "Pending",
+             .message = "create JobSet ns/e: failed calling webhook"},
+        Case{.name = "RefusesAnOperatorThatIsNotThere",
+             .spec_patch = R"({"operator":"elastic"})",
+             .status = "{}",
+             .phase = "Failed",
+             .message = "Experiment ns/e is invalid: spec.operator: operator 'elastic' is not "
+                        "available in this version; available: jax, pytorch, xgboost, jobset"},
         Case{.name = "RefusesAnInvalidSpecForGood",
              .spec_patch = R"({"types":{"Worker":{}}})",
              .status = "{}",

@@ -5,6 +5,8 @@
 
 #include "base/quantity.h"
 #include "operators/experiment/code.h"
+#include "operators/experiment/process.h"
+#include "operators/experiment/wait_for_address.h"
 
 namespace grapnel::experiment {
 namespace {
@@ -22,27 +24,6 @@ std::string cpu_text(double cpus) {
 
 std::string gpu_resource(const api::Gpu& gpu) {
   return gpu.type == "gpu" ? "nvidia.com/gpu" : "nvidia.com/" + gpu.type;
-}
-
-Json resources_of(const api::Resources& resources) {
-  const double memory = resources.memory.value_or(resources.cpus * resources.ram_ratio.value_or(0));
-  JsonObject requests{{"cpu", cpu_text(resources.cpus)}, {"memory", memory_text(memory)}};
-  JsonObject limits{{"cpu", cpu_text(resources.cpus * resources.cpu_limit_ratio)},
-                    {"memory", memory_text(memory)}};
-  if (resources.accelerators && resources.accelerators->gpu) {
-    const auto& gpu = *resources.accelerators->gpu;
-    if (gpu.count > 0) {
-      requests[gpu_resource(gpu)] = std::to_string(gpu.count);
-      limits[gpu_resource(gpu)] = std::to_string(gpu.count);
-    }
-  }
-  if (resources.ephemeral_storage_request) {
-    requests["ephemeral-storage"] = *resources.ephemeral_storage_request;
-  }
-  if (resources.ephemeral_storage_limit) {
-    limits["ephemeral-storage"] = *resources.ephemeral_storage_limit;
-  }
-  return JsonObject{{"requests", std::move(requests)}, {"limits", std::move(limits)}};
 }
 
 JsonObject node_selector_of(const api::Resources& resources) {
@@ -172,10 +153,31 @@ void append(JsonArray& to, JsonArray from) {
 }
 
 JsonObject labels_of(const api::Experiment& experiment, std::string_view component) {
-  return {{"grapnel.dev/experiment", experiment.meta.name()}, {"grapnel.dev/component", component}};
+  return {{kExperimentLabel, experiment.meta.name()}, {kComponentLabel, component}};
 }
 
 }  // namespace
+
+Json resources_of(const api::Resources& resources) {
+  const double memory = resources.memory.value_or(resources.cpus * resources.ram_ratio.value_or(0));
+  JsonObject requests{{"cpu", cpu_text(resources.cpus)}, {"memory", memory_text(memory)}};
+  JsonObject limits{{"cpu", cpu_text(resources.cpus * resources.cpu_limit_ratio)},
+                    {"memory", memory_text(memory)}};
+  if (resources.accelerators && resources.accelerators->gpu) {
+    const auto& gpu = *resources.accelerators->gpu;
+    if (gpu.count > 0) {
+      requests[gpu_resource(gpu)] = std::to_string(gpu.count);
+      limits[gpu_resource(gpu)] = std::to_string(gpu.count);
+    }
+  }
+  if (resources.ephemeral_storage_request) {
+    requests["ephemeral-storage"] = *resources.ephemeral_storage_request;
+  }
+  if (resources.ephemeral_storage_limit) {
+    limits["ephemeral-storage"] = *resources.ephemeral_storage_limit;
+  }
+  return JsonObject{{"requests", std::move(requests)}, {"limits", std::move(limits)}};
+}
 
 Json env_value(std::string_view name, std::string_view value) {
   return JsonObject{{"name", name}, {"value", value}};
@@ -204,7 +206,7 @@ Json pod_template(const api::Experiment& experiment, PodOptions options) {
   auto& [volumes, mounts] = all;
   JsonObject container{{"name", options.component},
                        {"image", spec.image.empty() ? "local" : spec.image},
-                       {"command", JsonArray{"/bin/sh", "-c", command_of(spec)}},
+                       {"command", command_line(command_of(spec), options.wait_for)},
                        {"env", std::move(env)},
                        {"resources", resources_of(resources)}};
   if (const auto directory = experiment.meta.annotations.get(kWorkDirectoryAnnotation);
@@ -226,7 +228,9 @@ Json pod_template(const api::Experiment& experiment, PodOptions options) {
   if (const auto code = experiment.meta.annotations.get(kCodeAnnotation); !code.empty()) {
     add_code(pod, code);
   }
-  return JsonObject{{"metadata", JsonObject{{"labels", labels_of(experiment, options.component)}}},
+  JsonObject labels = labels_of(experiment, options.component);
+  for (const auto& [key, value] : options.labels) labels[key] = value;
+  return JsonObject{{"metadata", JsonObject{{"labels", std::move(labels)}}},
                     {"spec", std::move(pod)}};
 }
 

@@ -16,8 +16,6 @@ inline constexpr std::string_view kEnvironmentAnnotation = "grapnel.dev/environm
 Json env_value(std::string_view name, std::string_view value);
 Json env_field(std::string_view name, std::string_view field_path);
 
-// Marks a pod beside the experiment's own, which does not count for how it ends.
-inline constexpr std::string_view kCompanionLabel = "grapnel.dev/companion";
 // The volume that all pods share, where one is asked for: the JobSet makes it.
 inline constexpr std::string_view kSharedVolume = "shared";
 inline constexpr int kTensorBoardPort = 6006;
@@ -29,9 +27,13 @@ std::string folder_of(const api::Experiment& experiment, std::string_view folder
 struct PodOptions {
   std::string_view component;
   const api::Resources& resources;
-  JsonArray distribution;   // the part of the environment that tells the process its role
-  std::string_view folder;  // of the experiment; "": it has none
+  JsonArray distribution;          // the part of the environment that tells the process its role
+  JsonObject labels = {};          // beside those that every process has
+  std::string_view wait_for = {};  // see wait_for_address.h; "": nothing
+  std::string_view folder;         // of the experiment; "": it has none
 };
+// Requests and limits, as a container has them.
+Json resources_of(const api::Resources& resources);
 Json pod_template(const api::Experiment& experiment, PodOptions options);
 
 std::string tensorboard_name(const api::Experiment& experiment);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "operators/experiment/components.h"
+#include "operators/experiment/process.h"
 
 namespace grapnel::experiment {
 namespace {
@@ -15,12 +15,11 @@ int64_t pods_of(api::Operator op, const api::Component& component) {
                                      : component.count;
 }
 
-// "worker 1", or the pod's own name where it has no rank.
+// "worker 1"
 std::string name_of(const Pod& pod) {
-  const auto component = pod.meta.labels.get(kComponentLabel);
-  const auto rank = pod.meta.labels.get(kRankLabel);
-  if (component.empty() || rank.empty()) return pod.meta.name();
-  return fmt::format("{} {}", component, rank);
+  const ProcessId id = process_id(pod.meta);
+  if (id.component.empty()) return pod.meta.name();
+  return fmt::format("{} {}", id.component, id.number);
 }
 
 // Why a pod does not run: the scheduler's word, or that of a container which cannot start.
@@ -85,10 +84,9 @@ const Pod* first_failed(const std::vector<const Pod*>& pods) {
 
 }  // namespace
 
-std::vector<api::ComponentStatus> components_of(const Observed& o) {
-  api::Faults unused;
-  std::vector<api::ComponentStatus> components;
-  for (const auto& [name, component] : validate(o.experiment.spec, unused).named) {
+std::vector<api::ComponentStatus> statuses_of(const Components& components, const Observed& o) {
+  std::vector<api::ComponentStatus> statuses;
+  for (const auto& [name, component] : components.named) {
     api::ComponentStatus status{.name = name, .desired = pods_of(o.experiment.spec.op, component)};
     for (const auto* pod : o.pods) {
       if (pod->meta.labels.get(kComponentLabel) != name) continue;
@@ -96,9 +94,9 @@ std::vector<api::ComponentStatus> components_of(const Observed& o) {
       if (pod->phase == Pod::Phase::kFailed) ++status.failed;
       if (pod->phase == Pod::Phase::kRunning && pod->ready) ++status.ready;
     }
-    components.push_back(std::move(status));
+    statuses.push_back(std::move(status));
   }
-  return components;
+  return statuses;
 }
 
 Outcome progress_of(const Observed& o, const std::vector<api::ComponentStatus>& components) {
@@ -117,7 +115,7 @@ Outcome progress_of(const Observed& o, const std::vector<api::ComponentStatus>& 
       return {phase, "Waiting", fmt::format("{}; {} waits: {}", count, name_of(*pod), why)};
     }
   }
-  if (o.child->is_suspended()) return {Phase::Pending, "Suspended", "waiting to be admitted"};
+  if (o.child->is_suspended) return {Phase::Pending, "Suspended", "waiting to be admitted"};
   if (std::ssize(o.pods) < desired) {
     if (const auto why = why_missing(o); !why.empty()) {
       return {phase, "Refused", fmt::format("{}; {}", count, why)};
@@ -126,9 +124,12 @@ Outcome progress_of(const Observed& o, const std::vector<api::ComponentStatus>& 
   return {o.pods.empty() ? Phase::Pending : Phase::Starting, "Starting", count};
 }
 
-Outcome failure_of(const Observed& o, const api::Condition& failed) {
-  // The only rule in what we compile is the one for the deadline.
-  if (failed.reason == "FailJobSetFailurePolicyAction") {
+Outcome outcome_of(const ChildState::End& end, const Observed& o) {
+  using How = ChildState::End::How;
+  if (end.how == How::kSucceeded) {
+    return {Phase::Succeeded, "Succeeded", "all processes ended well", 0};
+  }
+  if (end.how == How::kTimedOut) {
     const auto limit = deadline_of(o.experiment.spec);
     return {Phase::Failed, "DeadlineExceeded",
             fmt::format("ran longer than its time-out of {}",
@@ -142,7 +143,7 @@ Outcome failure_of(const Observed& o, const api::Condition& failed) {
     }
     return {Phase::Failed, "ProcessFailed", std::move(message), container->exit_code};
   }
-  return {Phase::Failed, failed.reason, failed.message};
+  return {Phase::Failed, end.reason, end.message};
 }
 
 }  // namespace grapnel::experiment

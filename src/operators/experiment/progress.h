@@ -1,6 +1,7 @@
 // How an experiment stands, read from its pods, in words for a person.
 #pragma once
 
+#include "operators/experiment/components.h"
 #include "operators/experiment/plan.h"
 
 namespace grapnel::experiment {
@@ -12,10 +13,11 @@ struct Outcome {
   std::optional<int64_t> exit_code;  // of the process that failed first, where one did
 };
 
-std::vector<api::ComponentStatus> components_of(const Observed& observed);
+std::vector<api::ComponentStatus> statuses_of(const Components& components,
+                                              const Observed& observed);
 // While it runs, or waits: why.
 Outcome progress_of(const Observed& observed, const std::vector<api::ComponentStatus>& components);
-// After it failed.
-Outcome failure_of(const Observed& observed, const api::Condition& failed);
+// After it ended.
+Outcome outcome_of(const ChildState::End& end, const Observed& observed);
 
 }  // namespace grapnel::experiment

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "document/yaml.h"
 
-namespace grapnel::experiment {
+namespace grapnel::api {
 
 // Without those that only follow from others, from top to bottom.
 std::vector<Cause> sorted_faults(std::vector<Cause> causes, const Positions& positions);
@@ -21,4 +21,4 @@ enum class Examples { kOfManifests, kNone };
 std::string format_faults(std::string_view file, const std::vector<Cause>& causes,
                           const Positions& positions, Examples examples = Examples::kOfManifests);
 
-}  // namespace grapnel::experiment
+}  // namespace grapnel::api

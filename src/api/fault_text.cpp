@@ -1,4 +1,4 @@
-#include "operators/experiment/fault_text.h"
+#include "api/fault_text.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "base/strings.h"
 #include "document/pattern.h"
 
-namespace grapnel::experiment {
+namespace grapnel::api {
 namespace {
 
 constexpr std::string_view kOfNothing = "Invalid value: \"\": ";
@@ -153,4 +153,4 @@ std::string format_faults(std::string_view file, const std::vector<Cause>& cause
   return text;
 }
 
-}  // namespace grapnel::experiment
+}  // namespace grapnel::api
