@@ -53,6 +53,7 @@ class World {
   void crash(size_t slot);
   void crash_and_restart(size_t slot);
   void freeze(size_t slot, Duration length);
+  void trouble_wire(size_t slot);
   void steal_lease();
   void disturb_later();
   void collect_garbage_later();
