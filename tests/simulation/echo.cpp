@@ -179,7 +179,7 @@ class EchoSubject final : public Subject {
     return nullptr;
   }
 
-  void disturb(Server& server, Random& random, Time /*now*/) override {
+  void disturb(Server& server, Random& random, Moment moment) override {
     const std::string name(1, static_cast<char>('a' + random.below(3)));
     const auto replicas = static_cast<int64_t>(random.below(6));
     const auto value = fmt::format("v{}", random.below(100));
@@ -203,7 +203,7 @@ class EchoSubject final : public Subject {
         if (random.chance(0.4)) server.ask("user", "DELETE", echoes + "/" + name);
         break;
       case 5:
-        spoil(server, random, echoes + "/" + name);
+        if (!moment.calm) spoil(server, random, echoes + "/" + name);
         break;
       default:
         if (children.empty()) break;
@@ -223,10 +223,10 @@ class EchoSubject final : public Subject {
     }
     for (const Json* child : server.all(kConfigMap)) {
       if (!is_ours(*child)) continue;
-      if (has_finalizers(*child)) {
-        hold_child(server, *child, nullptr);
-      } else if (label(*child, kEchoLabel).empty()) {
+      if (label(*child, kEchoLabel).empty()) {
         label_child(server, *child, "back");
+      } else if (has_finalizers(*child)) {
+        hold_child(server, *child, nullptr);
       } else {
         continue;
       }

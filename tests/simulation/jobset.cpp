@@ -103,7 +103,7 @@ class JobSetSubject final : public Subject {
     return add_jobset_controller(manager, ns);
   }
 
-  void disturb(Server& server, Random& random, Time now) override {
+  void disturb(Server& server, Random& random, Moment moment) override {
     const std::string name(1, static_cast<char>('x' + random.below(3)));
     const std::string all = collection_of(kinds::kJobSet);
     switch (random.below(8)) {
@@ -120,7 +120,7 @@ class JobSetSubject final : public Subject {
         if (random.chance(0.4)) server.ask("user", "DELETE", all + "/" + name);
         break;
       case 5:
-        cluster_.lose_node(server, random, now);
+        cluster_.lose_node(server, random, moment.now);
         break;
       case 6:
         cluster_.recover_nodes(server);

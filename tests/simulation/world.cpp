@@ -231,7 +231,7 @@ void World::plan_trouble() {
 void World::disturb_later() {
   clock_.after(milliseconds(random_.below(4000)), [this] {
     if (!trouble_) return;
-    subject_.disturb(*server_, random_, clock_.now());
+    subject_.disturb(*server_, random_, {clock_.now(), trouble_, calm_});
     disturb_later();
   });
 }
@@ -245,7 +245,7 @@ void World::collect_garbage_later() {
 
 void World::live_later(Duration after) {
   clock_.after(after + milliseconds(50 + random_.below(400)), [this] {
-    const auto next = subject_.live(*server_, random_, {clock_.now(), trouble_});
+    const auto next = subject_.live(*server_, random_, {clock_.now(), trouble_, calm_});
     cluster_waits_ = !next;
     if (next) live_later(*next);
   });
