@@ -214,9 +214,13 @@ std::optional<http::Response> Wire::refusal_of(const http::Request& request) {
   if (request.method == "POST" && random_.chance(faults_.denied)) {
     return failure(403, "Forbidden", "admission webhook \"policy\" denied the request");
   }
-  if (request.method != "GET") return std::nullopt;
   const auto target = http::parse_target(request.target);
-  if (target.has("continue") && random_.chance(faults_.page_expired)) {
+  if (clock_.instant() < no_events_until_ && target.path.find("/events") != std::string::npos) {
+    return failure(500, "InternalError", "no room for events");
+  }
+  if (request.method != "GET") return std::nullopt;
+  const double expired = target.has("continue") ? faults_.page_expired : faults_.page_expired / 10;
+  if (Server::is_list(target) && random_.chance(expired)) {
     return failure(410, "Expired", "the continue token has expired");
   }
   const auto version = target.get("resourceVersion");

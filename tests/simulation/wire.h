@@ -30,7 +30,7 @@ struct Faults {
   double slow = 0;           // takes seconds
   double stream_cut = 0;     // a watch: per delivery
   double stream_frozen = 0;  // per delivery: silent from then on
-  double page_expired = 0;   // a page's token: 410
+  double page_expired = 0;   // a page's token: 410; far less often a list without one
   double behind = 0;         // the server that is asked is behind the version asked for
   double slow_planner = 0;   // a plan takes some milliseconds
   double expired_as_http = 0.5;
@@ -50,6 +50,7 @@ class Wire final : public http::Transport {
   // ---- troubles that last ----
   void cut_off(Duration length) { cut_off_until_ = clock_.instant() + length; }
   void refuse_watches(Duration length) { no_watches_until_ = clock_.instant() + length; }
+  void refuse_events(Duration length) { no_events_until_ = clock_.instant() + length; }
   // Watches open, but bring nothing.
   void silence_watches(Duration length);
 
@@ -70,6 +71,7 @@ class Wire final : public http::Transport {
   std::vector<std::shared_ptr<Stream>> streams_;
   Instant cut_off_until_{};
   Instant no_watches_until_{};
+  Instant no_events_until_{};
   Instant silent_until_{};
 };
 

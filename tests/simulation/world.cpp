@@ -185,6 +185,9 @@ Report World::run() {
   run_until(end);
   trouble_ = false;
   faults_ = {};
+  for (auto& op : operators_) {
+    if (op) op->wire->cut_off(Duration::zero());
+  }
   if (std::exchange(cluster_waits_, false)) live_later();
   settle();
   stay_at_rest();
@@ -286,10 +289,12 @@ void World::trouble_wire(size_t slot) {
   if (!operators_[slot] || !trouble_) return;
   Wire& wire = *operators_[slot]->wire;
   const bool long_one = random_.chance(0.2);
-  switch (random_.below(3)) {
+  switch (random_.below(4)) {
     case 0:
-      return wire.cut_off(milliseconds(random_.below(60000)));
+      return wire.refuse_events(milliseconds(random_.below(60000)));
     case 1:
+      return wire.cut_off(milliseconds(random_.below(60000)));
+    case 2:
       return wire.refuse_watches(milliseconds(random_.below(long_one ? 200000 : 30000)));
     default:
       return wire.silence_watches(milliseconds(random_.below(long_one ? 600000 : 30000)));
