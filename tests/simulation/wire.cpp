@@ -219,7 +219,7 @@ std::optional<http::Response> Wire::refusal_of(const http::Request& request) {
     return failure(500, "InternalError", "no room for events");
   }
   if (request.method != "GET") return std::nullopt;
-  const double expired = target.has("continue") ? faults_.page_expired : faults_.page_expired / 10;
+  const double expired = target.has("continue") ? faults_.page_expired : faults_.page_expired / 3;
   if (Server::is_list(target) && random_.chance(expired)) {
     return failure(410, "Expired", "the continue token has expired");
   }

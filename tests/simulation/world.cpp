@@ -16,14 +16,6 @@ const kube::Kind& kEvent = kube::kinds::kEvent;
 // Far more than any subject needs once the faults are over.
 constexpr size_t kMostWritesToSettle = 1000;
 
-// What every operator writes, whatever it operates.
-std::vector<ServedKind> with_common(std::vector<ServedKind> kinds) {
-  for (const auto& kind : {kLease, kEvent}) {
-    if (std::ranges::find(kinds, kind, &ServedKind::kind) == kinds.end()) kinds.push_back({kind});
-  }
-  return kinds;
-}
-
 // Nobody reads an Event that is half empty, and API servers refuse most of those.
 std::optional<std::string> fault_of_event(const Json& event) {
   for (const auto* name : {"eventTime", "reportingController", "reportingInstance", "action",
@@ -62,7 +54,7 @@ Faults draw_faults(Random& random) {
           .stream_cut = upto(0.05),
           .stream_frozen = upto(0.02),
           .page_expired = upto(0.3),
-          .behind = upto(0.2),
+          .behind = upto(0.5),
           .slow_planner = upto(0.1)};
 }
 
@@ -156,6 +148,13 @@ struct World::Operator {
   Instant frozen_until{};
   std::optional<uint64_t> crashes_after;  // so many more steps of its loop
 };
+
+std::vector<ServedKind> with_common(std::vector<ServedKind> kinds) {
+  for (const auto& kind : {kLease, kEvent}) {
+    if (std::ranges::find(kinds, kind, &ServedKind::kind) == kinds.end()) kinds.push_back({kind});
+  }
+  return kinds;
+}
 
 std::unique_ptr<Server> make_model(const Subject& subject, VirtualClock& clock, Random& random) {
   auto model = std::make_unique<ApiModel>(with_common(subject.kinds()), subject.webhooks());

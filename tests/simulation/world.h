@@ -32,6 +32,8 @@ struct Report {
 // Makes the server of a world; the clock outlives it.
 using MakeServer = std::function<std::unique_ptr<Server>(const Subject& subject,
                                                          VirtualClock& clock, Random& random)>;
+// What every operator writes, whatever it operates.
+std::vector<ServedKind> with_common(std::vector<ServedKind> kinds);
 std::unique_ptr<Server> make_model(const Subject& subject, VirtualClock& clock, Random& random);
 
 struct WorldOptions {
