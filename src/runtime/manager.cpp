@@ -211,7 +211,7 @@ Task<> Manager::dispatch() {
     }
     if (first_keys && workers_ == 0) {
       first_keys = false;
-      give_back_memory();
+      if (options_.gives_back_memory) give_back_memory();
     }
     const auto due = queue_.next_due();
     auto poked = wait_while(ready_, [this] { return !poked_; });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <stdexcept>
 
 namespace grapnel::simulation {
 namespace {
@@ -11,6 +12,8 @@ namespace {
 using runtime::ObjectRef;
 using runtime::Plan;
 constexpr std::string_view kFinalizer = "example.com/echo";
+constexpr std::string_view kUnbearable = "unbearable";  // the planner throws
+constexpr std::string_view kOfUser = "example.com/user";  // a finalizer of somebody else's
 const kube::Kind& kConfigMap = kube::kinds::kConfigMap;
 
 std::string child_name(std::string_view echo, int64_t index) {
@@ -82,7 +85,8 @@ Result<Echo> decode_echo(JsonView object) {
   Echo echo{.meta = std::move(*meta), .value = text_at(object, "spec", "value")};
   const auto spec = object.find("spec");
   const auto replicas = spec ? spec->find("replicas") : std::nullopt;
-  echo.replicas = replicas ? replicas->as_int().value_or(0) : 0;
+  if (replicas && !replicas->as_int()) return fail(Reason::kDecode, "replicas is no number");
+  echo.replicas = replicas ? *replicas->as_int() : 0;
   const auto status = object.find("status");
   echo.status = status ? status->to_json() : Json(JsonObject());
   return echo;
@@ -165,6 +169,7 @@ class EchoSubject final : public Subject {
                                         const runtime::Refusal*) -> std::optional<Plan> {
       const auto echo = echoes.cache().get(key);
       if (!echo) return std::nullopt;
+      if (echo->value == kUnbearable) throw std::runtime_error("unbearable");
       return plan({echo, children.cache().controlled_by(echo->meta.uid)});
     };
     auto& controller =
@@ -174,14 +179,14 @@ class EchoSubject final : public Subject {
     return nullptr;
   }
 
-  void disturb(Server& server, Random& random, Time /*now*/) override {
+  void disturb(Server& server, Random& random, Moment moment) override {
     const std::string name(1, static_cast<char>('a' + random.below(3)));
     const auto replicas = static_cast<int64_t>(random.below(6));
     const auto value = fmt::format("v{}", random.below(100));
     const std::string echoes = collection_of(kEcho);
     const JsonObject spec{{"replicas", replicas}, {"value", value}};
     const auto children = server.all(kConfigMap);
-    switch (random.below(6)) {
+    switch (random.below(7)) {
       case 0:
       case 1:
         server.ask("user", "POST", echoes,
@@ -197,6 +202,9 @@ class EchoSubject final : public Subject {
       case 4:
         if (random.chance(0.4)) server.ask("user", "DELETE", echoes + "/" + name);
         break;
+      case 5:
+        if (!moment.calm) spoil(server, random, echoes + "/" + name);
+        break;
       default:
         if (children.empty()) break;
         disturb_child(server, random, *children[random.below(children.size())]);
@@ -206,9 +214,22 @@ class EchoSubject final : public Subject {
   // Who has taken labels away puts them back in the end: without them no child can be found.
   std::optional<Duration> live(Server& server, Random& /*random*/, Moment moment) override {
     if (moment.trouble) return std::nullopt;
+    for (const Json* echo : server.all(kEcho)) {
+      const bool no_number = !at(*echo, "spec", "replicas")->is_int64();
+      if (!no_number && string_or(at(*echo, "spec", "value")) != kUnbearable) continue;
+      server.ask("user", "PATCH", path_of(kEcho, *echo),
+                 JsonObject{{"spec", JsonObject{{"replicas", 2}, {"value", "good again"}}}});
+      return Duration::zero();
+    }
     for (const Json* child : server.all(kConfigMap)) {
-      if (!is_ours(*child) || !label(*child, kEchoLabel).empty()) continue;
-      label_child(server, *child, "back");
+      if (!is_ours(*child)) continue;
+      if (label(*child, kEchoLabel).empty()) {
+        label_child(server, *child, "back");
+      } else if (has_finalizers(*child)) {
+        hold_child(server, *child, nullptr);
+      } else {
+        continue;
+      }
       return Duration::zero();
     }
     return std::nullopt;
@@ -260,18 +281,38 @@ class EchoSubject final : public Subject {
                JsonObject{{"metadata", JsonObject{{"labels", JsonObject{{kEchoLabel, value}}}}}});
   }
 
+  static void hold_child(Server& server, const Json& child, Json finalizers) {
+    const JsonObject metadata{{"finalizers", std::move(finalizers)}};
+    server.ask("user", "PATCH", path_of(kConfigMap, child), JsonObject{{"metadata", metadata}});
+  }
+
+  // What no operator can do anything about.
+  static void spoil(Server& server, Random& random, const std::string& path) {
+    JsonObject spec{{"replicas", "many"}};
+    if (random.chance(0.5)) spec = {{"value", kUnbearable}};
+    server.ask("user", "PATCH", path, JsonObject{{"spec", std::move(spec)}});
+  }
+
   static void disturb_child(Server& server, Random& random, const Json& child) {
     if (!is_ours(child)) return;
-    switch (random.below(5)) {
+    switch (random.below(6)) {
       case 0:
       case 1:
-        server.ask("user", "DELETE", path_of(kConfigMap, child));
+        // Of a child without its label nobody here would hear that it is gone.
+        if (!label(child, kEchoLabel).empty()) {
+          server.ask("user", "DELETE", path_of(kConfigMap, child));
+        }
         break;
       case 2:
         label_child(server, child, nullptr);
         break;
       case 3:
         label_child(server, child, "back");
+        break;
+      case 4:
+        hold_child(server, child, JsonArray{kOfUser});
+        label_child(server, child, nullptr);
+        server.ask("user", "DELETE", path_of(kConfigMap, child));
         break;
       default:
         server.ask("user", "PATCH", path_of(kConfigMap, child),

@@ -58,16 +58,21 @@ Json random_spec(Random& random) {
   return spec;
 }
 
-Json random_jobset(Random& random, std::string_view name) {
+Json random_jobset(Random& random, std::string_view name, bool blocks) {
   JsonObject metadata{{"name", name}};
   // Less to wait for where nodes get lost.
   if (random.chance(0.6)) {
     metadata["annotations"] = JsonObject{{jobset::keys::kStuckDeletionTimeout, "30s"}};
   }
+  Json spec = random_spec(random);
+  if (blocks) {
+    spec.as_object()["failurePolicy"] =
+        JsonObject{{"maxRestarts", 3}, {"restartStrategy", "BlockingRecreate"}};
+  }
   return JsonObject{{"apiVersion", kinds::kJobSet.api_version()},
                     {"kind", kinds::kJobSet.kind},
                     {"metadata", std::move(metadata)},
-                    {"spec", random_spec(random)}};
+                    {"spec", std::move(spec)}};
 }
 
 // ---- the subject --------------------------------------------------------------------------------
@@ -88,6 +93,8 @@ WebhookConfigurations jobset_webhooks() {
 
 class JobSetSubject final : public Subject {
  public:
+  explicit JobSetSubject(JobSetOptions options) : options_(options) {}
+
   std::vector<ServedKind> kinds() const override {
     return {{.kind = kinds::kJobSet, .has_status = true},
             {.kind = kinds::kJob, .has_status = true},
@@ -103,14 +110,17 @@ class JobSetSubject final : public Subject {
     return add_jobset_controller(manager, ns);
   }
 
-  void disturb(Server& server, Random& random, Time now) override {
+  void disturb(Server& server, Random& random, Moment moment) override {
     const std::string name(1, static_cast<char>('x' + random.below(3)));
     const std::string all = collection_of(kinds::kJobSet);
+    if (options_.blocks_and_loses_nodes && random.chance(0.3)) {
+      return cluster_.lose_node(server, random, moment.now);
+    }
     switch (random.below(8)) {
       case 0:
       case 1:
       case 2:
-        server.ask("user", "POST", all, random_jobset(random, name));
+        server.ask("user", "POST", all, random_jobset(random, name, options_.blocks_and_loses_nodes));
         break;
       case 3:
         server.ask("user", "PATCH", all + "/" + name,
@@ -120,7 +130,7 @@ class JobSetSubject final : public Subject {
         if (random.chance(0.4)) server.ask("user", "DELETE", all + "/" + name);
         break;
       case 5:
-        cluster_.lose_node(server, random, now);
+        cluster_.lose_node(server, random, moment.now);
         break;
       case 6:
         cluster_.recover_nodes(server);
@@ -162,6 +172,7 @@ class JobSetSubject final : public Subject {
     }
   }
 
+  JobSetOptions options_;
   std::optional<Time> over_since_;  // all trouble
   JobSetCluster cluster_;
   JobSetRules rules_;
@@ -169,8 +180,8 @@ class JobSetSubject final : public Subject {
 
 }  // namespace
 
-std::unique_ptr<Subject> make_jobset_subject() {
-  return std::make_unique<JobSetSubject>();
+std::unique_ptr<Subject> make_jobset_subject(JobSetOptions options) {
+  return std::make_unique<JobSetSubject>(options);
 }
 
 }  // namespace grapnel::simulation

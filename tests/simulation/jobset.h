@@ -8,6 +8,10 @@
 
 namespace grapnel::simulation {
 
-std::unique_ptr<Subject> make_jobset_subject();
+struct JobSetOptions {
+  // Restarts that wait until no pod is left, on nodes that often get lost.
+  bool blocks_and_loses_nodes = false;
+};
+std::unique_ptr<Subject> make_jobset_subject(JobSetOptions options = {});
 
 }  // namespace grapnel::simulation

@@ -3,6 +3,7 @@
 //   grapnel-sim --seeds 10000 --jobs 2   seeds 1 to 10000, in two processes
 //   grapnel-sim --seed 4711 --verbose    one schedule, told step by step
 //   grapnel-sim --subject jobset …       another subject than echo
+//   grapnel-sim --server ours …          on the laptop's own API server instead of the model
 //   grapnel-sim --probes …               how often each rare branch was taken; one that never was
 //                                        is a failure
 #include <fmt/format.h>
@@ -20,6 +21,7 @@
 #include "base/probe.h"
 #include "tests/simulation/echo.h"
 #include "tests/simulation/jobset.h"
+#include "tests/simulation/our_server.h"
 #include "tests/simulation/world.h"
 
 using namespace grapnel;
@@ -30,11 +32,13 @@ namespace {
 std::unique_ptr<Subject> make_subject(std::string_view name) {
   if (name == "echo") return make_echo_subject();
   if (name == "jobset") return make_jobset_subject();
+  if (name == "jobset-lost-nodes") return make_jobset_subject({.blocks_and_loses_nodes = true});
   return nullptr;
 }
 
 struct Arguments {
   std::string_view subject = "echo";
+  std::string_view server = "model";
   uint64_t first = 1;
   uint64_t count = 1;
   uint64_t jobs = 1;
@@ -60,10 +64,13 @@ Arguments parse(int argc, char** argv) {
       out.jobs = value();
     } else if (i + 1 < argc && name == "--subject") {
       out.subject = argv[++i];
+    } else if (i + 1 < argc && name == "--server") {
+      out.server = argv[++i];
     } else {
       out.valid = false;
     }
   }
+  out.valid = out.valid && (out.server == "model" || out.server == "ours");
   out.valid = out.valid && out.jobs > 0 && make_subject(out.subject) != nullptr;
   return out;
 }
@@ -78,8 +85,9 @@ bool run(const Arguments& arguments, uint64_t job) {
   uint64_t digest = 0;
   for (uint64_t i = job; i < arguments.count; i += arguments.jobs) {
     const auto subject = make_subject(arguments.subject);
-    const Report report =
-        World(arguments.first + i, *subject, {.verbose = arguments.verbose}).run();
+    WorldOptions options{.verbose = arguments.verbose};
+    if (arguments.server == "ours") options.make_server = make_our_server;
+    const Report report = World(arguments.first + i, *subject, std::move(options)).run();
     ++schedules;
     writes += report.writes;
     crashes += report.crashes;
@@ -170,8 +178,8 @@ int main(int argc, char** argv) {
   const Arguments arguments = parse(argc, argv);
   if (!arguments.valid) {
     fmt::print(stderr,
-               "usage: grapnel-sim [--subject echo|jobset] [--seed FIRST] [--seeds COUNT] "
-               "[--jobs N] [--probes] [--verbose]\n");
+               "usage: grapnel-sim [--subject echo|jobset] [--server model|ours] [--seed FIRST] "
+               "[--seeds COUNT] [--jobs N] [--probes] [--verbose]\n");
     return 2;
   }
   // Beyond the highest level: a schedule is full of failures that are meant.

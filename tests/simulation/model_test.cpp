@@ -5,11 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kube/types/protobuf.h"
+
 namespace grapnel::simulation {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr kube::Kind kThing{"example.com", "v1", "Thing", "things"};
 const kube::Kind& kConfigMap = kube::kinds::kConfigMap;
@@ -18,6 +22,29 @@ const std::string kMaps = "/api/v1/namespaces/ns/configmaps";
 
 struct ModelTest : testing::Test {
   ApiModel model{{{kThing, true}, {kConfigMap, false}}};
+
+  // What a watch has sent so far; kept open as long as it lives.
+  struct Watching {
+    Server::WatchAnswer answer;
+    std::shared_ptr<std::vector<std::string>> sent = std::make_shared<std::vector<std::string>>();
+  };
+  Watching watch(std::string target, std::string accept = "application/json") {
+    Watching out;
+    out.answer = model.watch(
+        {.target = std::move(target), .headers = {{"Accept", std::move(accept)}}},
+        [sent = out.sent](std::string piece) { sent->push_back(std::move(piece)); });
+    return out;
+  }
+  // "ADDED a", "DELETED a" …
+  static std::vector<std::string> events(const Watching& watching) {
+    std::vector<std::string> out;
+    for (const auto& line : *watching.sent) {
+      const auto event = *parse_json(line);
+      out.push_back(fmt::format("{} {}", string_or(find(event, "type")),
+                                string_or(at(event, "object", "metadata", "name"))));
+    }
+    return out;
+  }
 
   http::Response ask(std::string method, std::string target, std::string body = "{}",
                      std::string type = "application/merge-patch+json") {
@@ -89,14 +116,13 @@ TEST_F(ModelTest, AStaleApplyDoesNotBringBackWhatIsGone) {
 }
 
 TEST_F(ModelTest, FinalizersHoldAnObjectUntilTheyAreGone) {
+  const auto watching = watch(kThings + "?watch=true");
   make("a", R"(,"finalizers":["f"])");
   ask("DELETE", kThings + "/a");
   EXPECT_FALSE(text(ask("GET", kThings + "/a"), "metadata", "deletionTimestamp").empty());
   ask("PATCH", kThings + "/a", R"({"metadata":{"finalizers":null}})");
   EXPECT_EQ(ask("GET", kThings + "/a").status, 404);
-  std::vector<std::string> types;
-  for (const auto& change : model.history(kThing)) types.push_back(change.type);
-  EXPECT_THAT(types, ElementsAre("ADDED", "MODIFIED", "DELETED"));
+  EXPECT_THAT(events(watching), ElementsAre("ADDED a", "MODIFIED a", "DELETED a"));
 }
 
 TEST_F(ModelTest, OrphansAreCollected) {
@@ -124,24 +150,145 @@ TEST_F(ModelTest, PagesAreOneSnapshot) {
 
 TEST_F(ModelTest, WatchesResumeOrExpire) {
   make("a");
-  const auto from = std::to_string(model.version());
+  const std::string target =
+      kThings + "?watch=true&resourceVersion=" + std::to_string(model.version());
   make("b");
-  const auto target = http::parse_target(kThings + "?watch=true&resourceVersion=" + from);
-  const auto answer = model.watch(target);
-  ASSERT_FALSE(answer.refused);
-  ASSERT_EQ(model.history(kThing).size(), answer.next + 1);
-  EXPECT_THAT(ApiModel::line(model.history(kThing)[answer.next]), HasSubstr(R"("name":"b")"));
+  EXPECT_THAT(events(watch(target)), ElementsAre("ADDED b"));
   make("c");
   model.forget_history();
-  EXPECT_EQ(model.watch(target).refused->status, 410);
-  const auto initial =
-      model.watch(http::parse_target(kThings + "?watch=true&sendInitialEvents=true"));
-  ASSERT_EQ(initial.first.size(), 4U);
-  EXPECT_THAT(initial.first[3], HasSubstr("initial-events-end"));
+  EXPECT_EQ(watch(target).answer.refused->status, 410);
+  const auto initial = watch(kThings + "?watch=true&sendInitialEvents=true");
+  EXPECT_THAT(events(initial), ElementsAre("ADDED a", "ADDED b", "ADDED c", "BOOKMARK "));
+  EXPECT_THAT(initial.sent->back(), HasSubstr("initial-events-end"));
   model.set_watch_list(false);
-  EXPECT_EQ(model.watch(http::parse_target(kThings + "?watch=true&sendInitialEvents=true"))
-                .refused->status,
-            422);
+  EXPECT_EQ(watch(kThings + "?watch=true&sendInitialEvents=true").answer.refused->status, 422);
+}
+
+TEST_F(ModelTest, ASelectionIsLeftAndEntered) {
+  make("a", R"(,"labels":{"app":"x"})");
+  make("b");
+  const std::string app = "labelSelector=app";
+  EXPECT_THAT(ask("GET", kThings + "?" + app).body, Not(HasSubstr(R"("name":"b")")));
+  const auto watching = watch(kThings + "?watch=true&" + app);
+  const auto from = std::to_string(model.version());
+  ask("PATCH", kThings + "/a", R"({"metadata":{"labels":{"app":"y"}}})");
+  ask("PATCH", kThings + "/a", R"({"metadata":{"labels":{"app":null}}})");
+  const auto left = std::to_string(model.version());
+  EXPECT_THAT(watching.sent->back(), HasSubstr(R"("resourceVersion":")" + left));
+  EXPECT_THAT(watching.sent->back(), HasSubstr(R"("app":"y")"));  // as it was seen last
+  ask("PATCH", kThings + "/b", R"({"metadata":{"labels":{"app":"x"}}})");
+  ask("DELETE", kThings + "/a");
+  EXPECT_THAT(events(watching), ElementsAre("ADDED a", "MODIFIED a", "DELETED a", "ADDED b"));
+  // Whoever comes later hears the same.
+  EXPECT_THAT(events(watch(kThings + "?watch=true&" + app + "&resourceVersion=" + from)),
+              ElementsAre("MODIFIED a", "DELETED a", "ADDED b"));
+  EXPECT_THAT(events(watch(kThings + "?watch=true&labelSelector=app%3Dy")), ElementsAre());
+}
+
+TEST_F(ModelTest, FieldsSelect) {
+  const auto selects = [&](std::string_view fields) {
+    return Selection("", "", fields)
+        .matches(*parse_json(R"({"regarding":{"kind":"Job"},"reason":"FailedCreate"})"));
+  };
+  EXPECT_TRUE(selects("regarding.kind=Job,reason=FailedCreate"));
+  EXPECT_FALSE(selects("regarding.kind=Pod,reason=FailedCreate"));
+  EXPECT_TRUE(selects("regarding.kind!=Pod"));
+  EXPECT_FALSE(selects("series.count=1"));
+}
+
+TEST_F(ModelTest, NamespacesSelect) {
+  make("a");
+  EXPECT_THAT(events(watch("/apis/example.com/v1/things?watch=true")), ElementsAre("ADDED a"));
+  EXPECT_THAT(events(watch("/apis/example.com/v1/namespaces/other/things?watch=true")),
+              ElementsAre());
+}
+
+TEST_F(ModelTest, BuiltInKindsAreToldInProtobufToWhoAsks) {
+  const std::string accept = "application/vnd.kubernetes.protobuf;stream=watch,application/json";
+  const auto watching = watch(kMaps + "?watch=true", accept);
+  EXPECT_THAT(watching.answer.headers.get("Content-Type"), HasSubstr("protobuf"));
+  const std::string object =
+      R"({"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"},"data":{"k":"v"}})";
+  const auto made = model.handle(
+      {.method = "POST",
+       .target = kMaps,
+       .headers = {{"Content-Type", std::string(kube::kProtobuf)},
+                   {"Accept", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata"}},
+       .body = *kube::encode_protobuf(*parse_json(object))},
+      "test");
+  EXPECT_EQ(made.status, 201);
+  const auto metadata = *kube::decode_protobuf(made.body);
+  EXPECT_EQ(string_or(find(metadata, "kind")), "PartialObjectMetadata");
+  EXPECT_EQ(string_or(at(metadata, "metadata", "name")), "c");
+  EXPECT_EQ(find(metadata, "data"), nullptr);
+  ASSERT_EQ(watching.sent->size(), 1U);
+  EXPECT_THAT(*kube::json_of_watch_event(watching.sent->back().substr(4)),
+              AllOf(HasSubstr(R"("ADDED")"), HasSubstr(R"("k":"v")")));
+  EXPECT_THAT(watch(kThings + "?watch=true", accept).answer.headers.get("Content-Type"),
+              Not(HasSubstr("protobuf")));
+}
+
+// ---- admission ----------------------------------------------------------------------------------
+
+Json webhook(std::string_view path, JsonArray operations) {
+  const JsonObject rule{{"apiGroups", JsonArray{"example.com"}},
+                        {"resources", JsonArray{"things"}},
+                        {"operations", std::move(operations)}};
+  return JsonObject{{"name", path},
+                    {"clientConfig", JsonObject{{"service", JsonObject{{"path", path}}}}},
+                    {"rules", JsonArray{rule}}};
+}
+
+struct AdmissionTest : ModelTest {
+  AdmissionTest() {
+    auto admission = std::make_shared<runtime::Admission>();
+    admission->add("/set", [](const runtime::Admitted& request) -> Result<Json> {
+      Json object = request.object;
+      ensure_object(object.as_object(), "spec")["set"] = true;
+      return object;
+    });
+    admission->add("/check", [](const runtime::Admitted& request) -> Result<Json> {
+      if (int_or(at(request.object, "spec", "n")) < int_or(at(request.before, "spec", "n"))) {
+        return fail(Error{.reason = Reason::kInvalid,
+                          .message = "less than before",
+                          .causes = {{.field = "spec.n", .message = "less"}}});
+      }
+      return request.object;
+    });
+    const JsonArray mutating{webhook("/set", {"CREATE"})};
+    const JsonArray validating{webhook("/check", {"CREATE", "UPDATE"})};
+    guarded = std::make_unique<ApiModel>(
+        std::vector<ServedKind>{{kThing, true}, {kConfigMap, false}},
+        WebhookConfigurations{JsonObject{{"webhooks", mutating}},
+                              JsonObject{{"webhooks", validating}}, admission});
+  }
+  std::unique_ptr<ApiModel> guarded;
+  static constexpr std::string_view kThingA = R"({"metadata":{"name":"a"},"spec":{"n":2}})";
+};
+
+TEST_F(AdmissionTest, ChangesAndRefuses) {
+  const auto made = guarded->ask("test", "POST", kThings, *parse_json(kThingA));
+  EXPECT_EQ(made.status, 201);
+  EXPECT_TRUE(bool_or(at(*parse_json(made.body), "spec", "set")));
+  const auto refused =
+      guarded->ask("test", "PATCH", kThings + "/a", *parse_json(R"({"spec":{"n":1}})"));
+  EXPECT_EQ(refused.status, 422);
+  EXPECT_THAT(refused.body, HasSubstr("denied the request: less than before"));
+  // A status is no business of theirs.
+  EXPECT_EQ(guarded->ask("test", "PATCH", kThings + "/a/status", *parse_json(R"({"status":{}})"))
+                .status,
+            200);
+}
+
+TEST_F(AdmissionTest, IsRefusedWhileAWebhookIsDown) {
+  bool down = true;
+  guarded->set_webhooks_down([&down] { return down; });
+  const auto refused = guarded->ask("test", "POST", kThings, *parse_json(kThingA));
+  EXPECT_EQ(refused.status, 500);
+  EXPECT_EQ(reason(refused), "InternalError");
+  EXPECT_EQ(guarded->ask("test", "POST", kMaps, *parse_json(kThingA)).status, 201);
+  down = false;
+  EXPECT_EQ(guarded->ask("test", "POST", kThings, *parse_json(kThingA)).status, 201);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
+
 namespace grapnel::simulation {
 namespace {
 
@@ -71,6 +73,13 @@ http::Response Server::ask(std::string_view who, std::string method, std::string
                               patch ? "application/merge-patch+json" : "application/json"}},
                  .body = to_text(body)},
                 std::string(who));
+}
+
+bool Server::is_list(const http::Target& target) {
+  const auto parts = split(target.path, '/');  // "", "api", "v1", … or "", "apis", group, version, …
+  const size_t first = parts.size() > 1 && parts[1] == "api" ? 3 : 4;
+  const bool in_namespace = parts.size() > first && parts[first] == "namespaces";
+  return parts.size() == first + (in_namespace ? 3 : 1);
 }
 
 // ---- state --------------------------------------------------------------------------------------

@@ -63,6 +63,7 @@ class Server {
   using Send = std::function<void(std::string piece)>;
   virtual WatchAnswer watch(const http::Request& request, Send send) = 0;
   static bool is_watch(const http::Target& target) { return target.get("watch") == "true"; }
+  static bool is_list(const http::Target& target);
 
   // ---- faults of a server, as far as it can have them ----
   virtual void forget_history() {}  // watches from before this are Expired

@@ -29,14 +29,15 @@ class Subject {
   virtual std::shared_ptr<void> install(runtime::Manager& manager, const std::string& ns) = 0;
 
   // ---- what happens ----
-  // One thing that a user or another program does now.
-  virtual void disturb(Server& server, Random& random, Time now) = 0;
-  // What the cluster's own controllers and nodes do now; also when all trouble is over. Returns
-  // after how long there may be more to do; nothing: when somebody has written something.
   struct Moment {
     Time now;
-    bool trouble;
+    bool trouble;  // until all faults are over
+    bool calm;     // a schedule without faults, in which no write may be in vain
   };
+  // One thing that a user or another program does now.
+  virtual void disturb(Server& server, Random& random, Moment moment) = 0;
+  // What the cluster's own controllers and nodes do now; also when all trouble is over. Returns
+  // after how long there may be more to do; nothing: when somebody has written something.
   virtual std::optional<Duration> live(Server& /*server*/, Random& /*random*/, Moment /*moment*/) {
     return std::nullopt;
   }

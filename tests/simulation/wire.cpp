@@ -54,6 +54,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
     watch_.reset();
   }
 
+  void fall_silent() { frozen_ = true; }
+
   void begin(std::unique_ptr<Server::Watch> watch, Duration timeout) {
     watch_ = std::move(watch);
     clock_.after(timeout, [weak = weak_from_this()] {
@@ -197,6 +199,37 @@ Duration Wire::delay() {
   return microseconds(200 + random_.below(10000));
 }
 
+void Wire::silence_watches(Duration length) {
+  silent_until_ = clock_.instant() + length;
+  for (const auto& stream : streams_) stream->fall_silent();
+}
+
+// What a server answers that has trouble of its own; the request has no effect.
+std::optional<http::Response> Wire::refusal_of(const http::Request& request) {
+  if (random_.chance(faults_.too_many)) {
+    auto response = failure(429, "TooManyRequests", "slow down");
+    response.headers.set("Retry-After", "1");
+    return response;
+  }
+  if (request.method == "POST" && random_.chance(faults_.denied)) {
+    return failure(403, "Forbidden", "admission webhook \"policy\" denied the request");
+  }
+  const auto target = http::parse_target(request.target);
+  if (clock_.instant() < no_events_until_ && target.path.find("/events") != std::string::npos) {
+    return failure(500, "InternalError", "no room for events");
+  }
+  if (request.method != "GET") return std::nullopt;
+  const double expired = target.has("continue") ? faults_.page_expired : faults_.page_expired / 3;
+  if (Server::is_list(target) && random_.chance(expired)) {
+    return failure(410, "Expired", "the continue token has expired");
+  }
+  const auto version = target.get("resourceVersion");
+  if (!version.empty() && version != "0" && random_.chance(faults_.behind)) {
+    return failure(504, "Timeout", "Too large resource version", "", "ResourceVersionTooLarge");
+  }
+  return std::nullopt;
+}
+
 // From here on the request lives by itself.
 void Wire::deliver(const http::Request& request, std::shared_ptr<Answer> answer) {
   clock_.after(request.timeout, [answer] { answer->give(lost(true, "timed out")); });
@@ -205,18 +238,15 @@ void Wire::deliver(const http::Request& request, std::shared_ptr<Answer> answer)
   const bool lost_back = random_.chance(faults_.lost_back);
   const bool fails = random_.chance(faults_.server_error);
   const bool fails_after = random_.chance(0.5);
-  const bool too_many = random_.chance(faults_.too_many);
-  const bool denied = request.method == "POST" && random_.chance(faults_.denied);
+  auto refusal = refusal_of(request);
   const Duration back = delay();
   clock_.after(delay(), [&server = server_, &clock = clock_, request, answer, who = who_,
-                         lost_there, lost_back, fails, fails_after, too_many, denied, back] {
+                         lost_there, lost_back, fails, fails_after, refusal = std::move(refusal),
+                         back]() mutable {
     http::Response response;
     if (lost_there) return answer->give(lost(true, "reset"));
-    if (too_many) {
-      response = failure(429, "TooManyRequests", "slow down");
-      response.headers.set("Retry-After", "1");
-    } else if (denied) {
-      response = failure(403, "Forbidden", "admission webhook \"policy\" denied the request");
+    if (refusal) {
+      response = std::move(*refusal);
     } else {
       if (!fails || fails_after) response = server.handle(request, who);
       if (fails) response = failure(500, "InternalError", "the server failed");
@@ -229,7 +259,9 @@ void Wire::deliver(const http::Request& request, std::shared_ptr<Answer> answer)
 }
 
 Task<Result<http::Response>> Wire::send(const http::Request& request) {
-  if (random_.chance(faults_.never_leaves)) co_return lost(false, "connection refused");
+  if (random_.chance(faults_.never_leaves) || clock_.instant() < cut_off_until_) {
+    co_return lost(false, "connection refused");
+  }
   const auto answer = std::make_shared<Answer>(executor_, clock_);
   deliver(request, answer);
   co_await answer->wait();
@@ -251,7 +283,8 @@ Task<Result<http::StreamResponse>> Wire::open(const http::Request& request) {
 
 Task<Result<http::StreamResponse>> Wire::open_watch(http::Request request) {
   co_await clock_.sleep(delay());
-  if (random_.chance(faults_.never_leaves + faults_.lost_there + faults_.lost_back)) {
+  if (random_.chance(faults_.never_leaves + faults_.lost_there + faults_.lost_back) ||
+      clock_.instant() < std::max(cut_off_until_, no_watches_until_)) {
     co_return lost(false, "connection refused");
   }
   std::erase_if(streams_, [](const auto& stream) { return stream->closed(); });
@@ -270,10 +303,12 @@ Task<Result<http::StreamResponse>> Wire::open_watch(http::Request request) {
         false);
     co_return response;
   }
-  const auto timeout = http::parse_target(request.target).get("timeoutSeconds");
+  const auto target = http::parse_target(request.target);
+  const auto timeout = target.get("timeoutSeconds");
   stream->begin(std::move(answer.watch),
                 seconds(static_cast<int64_t>(kube::parse_resource_version(timeout))));
   streams_.push_back(stream);
+  if (clock_.instant() < silent_until_) stream->fall_silent();
   response.body = std::make_unique<WatchBody>(std::move(stream), request.idle_timeout);
   co_return response;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct Faults {
   double slow = 0;           // takes seconds
   double stream_cut = 0;     // a watch: per delivery
   double stream_frozen = 0;  // per delivery: silent from then on
+  double page_expired = 0;   // a page's token: 410; far less often a list without one
+  double behind = 0;         // the server that is asked is behind the version asked for
+  double slow_planner = 0;   // a plan takes some milliseconds
   double expired_as_http = 0.5;
 };
 
@@ -43,6 +47,13 @@ class Wire final : public http::Transport {
   Task<Result<http::Response>> send(const http::Request& request) override;
   Task<Result<http::StreamResponse>> open(const http::Request& request) override;
 
+  // ---- troubles that last ----
+  void cut_off(Duration length) { cut_off_until_ = clock_.instant() + length; }
+  void refuse_watches(Duration length) { no_watches_until_ = clock_.instant() + length; }
+  void refuse_events(Duration length) { no_events_until_ = clock_.instant() + length; }
+  // Watches open, but bring nothing.
+  void silence_watches(Duration length);
+
  private:
   struct Answer;
   void deliver(const http::Request& request, std::shared_ptr<Answer> answer);
@@ -55,7 +66,13 @@ class Wire final : public http::Transport {
   const Faults& faults_;
   Executor executor_;
   std::string who_;
+  std::optional<http::Response> refusal_of(const http::Request& request);
+
   std::vector<std::shared_ptr<Stream>> streams_;
+  Instant cut_off_until_{};
+  Instant no_watches_until_{};
+  Instant no_events_until_{};
+  Instant silent_until_{};
 };
 
 }  // namespace grapnel::simulation

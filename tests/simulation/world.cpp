@@ -16,14 +16,6 @@ const kube::Kind& kEvent = kube::kinds::kEvent;
 // Far more than any subject needs once the faults are over.
 constexpr size_t kMostWritesToSettle = 1000;
 
-// What every operator writes, whatever it operates.
-std::vector<ServedKind> with_common(std::vector<ServedKind> kinds) {
-  for (const auto& kind : {kLease, kEvent}) {
-    if (std::ranges::find(kinds, kind, &ServedKind::kind) == kinds.end()) kinds.push_back({kind});
-  }
-  return kinds;
-}
-
 // Nobody reads an Event that is half empty, and API servers refuse most of those.
 std::optional<std::string> fault_of_event(const Json& event) {
   for (const auto* name : {"eventTime", "reportingController", "reportingInstance", "action",
@@ -60,7 +52,10 @@ Faults draw_faults(Random& random) {
           .hangs = upto(0.005),
           .slow = upto(0.05),
           .stream_cut = upto(0.05),
-          .stream_frozen = upto(0.02)};
+          .stream_frozen = upto(0.02),
+          .page_expired = upto(0.3),
+          .behind = upto(0.5),
+          .slow_planner = upto(0.1)};
 }
 
 std::string_view name_of(const WriteSeen& write) {
@@ -74,6 +69,26 @@ uint64_t mix(uint64_t digest, std::string_view text) {
 
 }  // namespace
 
+// What the operator takes for the time. Planning may take some, and is the only thing that does.
+class OperatorClock final : public Clock {
+ public:
+  OperatorClock(VirtualClock& clock, Random& random, const Faults& faults)
+      : clock_(clock), random_(random), faults_(faults) {}
+  // Asked for when a plan is about to be made.
+  Time now() const override {
+    const Time now = clock_.now();
+    if (random_.chance(faults_.slow_planner)) clock_.advance(microseconds(random_.below(20000)));
+    return now;
+  }
+  Instant instant() const override { return clock_.instant(); }
+  Task<> sleep_until(Instant when) override { return clock_.sleep_until(when); }
+
+ private:
+  VirtualClock& clock_;
+  Random& random_;
+  const Faults& faults_;
+};
+
 // A process: everything in it goes when it crashes, and its loop goes first.
 struct World::Operator {
   Operator(World& world, std::string name_in)
@@ -86,7 +101,8 @@ struct World::Operator {
                {.server = "http://server:1",
                 .protobuf = world.random_.chance(0.5),
                 .clock = &world.clock_}),
-        manager(context->get_executor(), client, world.clock_, random, options(world)) {
+        clock(world.clock_, random, world.faults_),
+        manager(context->get_executor(), client, clock, random, options(world)) {
     parts = world.subject_.install(manager, world.ns_);
     running = spawn(context->get_executor(), [](Operator& self) -> Task<> {
       auto end = co_await self.manager.run();
@@ -100,6 +116,7 @@ struct World::Operator {
     // A process that cannot sync would be restarted; so do we, but later.
     out.sync_timeout = minutes(5);
     out.list_page = 3;  // several pages even of so few
+    out.gives_back_memory = false;
     out.events = runtime::EventOptions{.instance = name};
     if (world.with_lease_) {
       out.lease = runtime::LeaseOptions{.ns = "default", .name = "operator", .identity = name};
@@ -123,6 +140,7 @@ struct World::Operator {
   Random random;
   std::shared_ptr<Wire> wire;
   kube::Client client;
+  OperatorClock clock;
   runtime::Manager manager;
   std::shared_ptr<void> parts;
   Spawned running;
@@ -130,6 +148,13 @@ struct World::Operator {
   Instant frozen_until{};
   std::optional<uint64_t> crashes_after;  // so many more steps of its loop
 };
+
+std::vector<ServedKind> with_common(std::vector<ServedKind> kinds) {
+  for (const auto& kind : {kLease, kEvent}) {
+    if (std::ranges::find(kinds, kind, &ServedKind::kind) == kinds.end()) kinds.push_back({kind});
+  }
+  return kinds;
+}
 
 std::unique_ptr<Server> make_model(const Subject& subject, VirtualClock& clock, Random& random) {
   auto model = std::make_unique<ApiModel>(with_common(subject.kinds()), subject.webhooks());
@@ -159,6 +184,9 @@ Report World::run() {
   run_until(end);
   trouble_ = false;
   faults_ = {};
+  for (auto& op : operators_) {
+    if (op) op->wire->cut_off(Duration::zero());
+  }
   if (std::exchange(cluster_waits_, false)) live_later();
   settle();
   stay_at_rest();
@@ -181,7 +209,7 @@ void World::plan_trouble() {
   const uint64_t others = random_.below(6);
   for (uint64_t i = 0; i < others; ++i) {
     const Duration when = milliseconds(random_.below(40000));
-    switch (random_.below(4)) {
+    switch (random_.below(5)) {
       case 0:
         clock_.after(when, [this] { server_->forget_history(); });
         break;
@@ -193,6 +221,9 @@ void World::plan_trouble() {
           freeze(slot, milliseconds(random_.below(30000)));
         });
         break;
+      case 3:
+        clock_.after(when, [this, slot = random_.below(operators_.size())] { trouble_wire(slot); });
+        break;
       default:
         clock_.after(when, [this] { steal_lease(); });
     }
@@ -202,7 +233,7 @@ void World::plan_trouble() {
 void World::disturb_later() {
   clock_.after(milliseconds(random_.below(4000)), [this] {
     if (!trouble_) return;
-    subject_.disturb(*server_, random_, clock_.now());
+    subject_.disturb(*server_, random_, {clock_.now(), trouble_, calm_});
     disturb_later();
   });
 }
@@ -216,7 +247,7 @@ void World::collect_garbage_later() {
 
 void World::live_later(Duration after) {
   clock_.after(after + milliseconds(50 + random_.below(400)), [this] {
-    const auto next = subject_.live(*server_, random_, {clock_.now(), trouble_});
+    const auto next = subject_.live(*server_, random_, {clock_.now(), trouble_, calm_});
     cluster_waits_ = !next;
     if (next) live_later(*next);
   });
@@ -250,6 +281,23 @@ void World::freeze(size_t slot, Duration length) {
   say(fmt::format("freeze {} for {} ms", operators_[slot]->name, length.count() / 1000));
   operators_[slot]->frozen_until = clock_.instant() + length;
   clock_.after(length, [this] { clock_.touch(); });  // then it goes on
+}
+
+// A network or a server in trouble for longer; sometimes far longer than all others.
+void World::trouble_wire(size_t slot) {
+  if (!operators_[slot] || !trouble_) return;
+  Wire& wire = *operators_[slot]->wire;
+  const bool long_one = random_.chance(0.2);
+  switch (random_.below(4)) {
+    case 0:
+      return wire.refuse_events(milliseconds(random_.below(60000)));
+    case 1:
+      return wire.cut_off(milliseconds(random_.below(60000)));
+    case 2:
+      return wire.refuse_watches(milliseconds(random_.below(long_one ? 200000 : 30000)));
+    default:
+      return wire.silence_watches(milliseconds(random_.below(long_one ? 600000 : 30000)));
+  }
 }
 
 // Somebody edits the Lease by hand.

@@ -32,6 +32,8 @@ struct Report {
 // Makes the server of a world; the clock outlives it.
 using MakeServer = std::function<std::unique_ptr<Server>(const Subject& subject,
                                                          VirtualClock& clock, Random& random)>;
+// What every operator writes, whatever it operates.
+std::vector<ServedKind> with_common(std::vector<ServedKind> kinds);
 std::unique_ptr<Server> make_model(const Subject& subject, VirtualClock& clock, Random& random);
 
 struct WorldOptions {
@@ -53,6 +55,7 @@ class World {
   void crash(size_t slot);
   void crash_and_restart(size_t slot);
   void freeze(size_t slot, Duration length);
+  void trouble_wire(size_t slot);
   void steal_lease();
   void disturb_later();
   void collect_garbage_later();

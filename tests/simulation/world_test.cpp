@@ -38,8 +38,8 @@ class FaultySubject final : public Subject {
   explicit FaultySubject(Fault fault) : fault_(fault) {}
 
   std::vector<ServedKind> kinds() const override { return right_->kinds(); }
-  void disturb(Server& server, Random& random, Time now) override {
-    right_->disturb(server, random, now);
+  void disturb(Server& server, Random& random, Moment moment) override {
+    right_->disturb(server, random, moment);
   }
   std::optional<Duration> live(Server& server, Random& random, Moment moment) override {
     return right_->live(server, random, moment);

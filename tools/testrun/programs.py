@@ -39,8 +39,8 @@ def commands_of(suite):
         if own == suite.name:
             found.append((name, command))
     if suite.name == "simulation":
-        found.append(("simulation, 10,000 seeds", [ROOT / "build/release/tests/simulation/grapnel-sim", "--seeds",
-                                                   "10000", "--jobs", str(os.cpu_count())]))
+        found.append(("simulation, 10,000 schedules of each subject",
+                      [ROOT / "tests/simulation/run", "10000", str(os.cpu_count())]))
     return found
 
 

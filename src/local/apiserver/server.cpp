@@ -58,21 +58,24 @@ Task<Result<std::string>> ApiServer::start(Executor executor, Clock& clock,
   follow_store(api);
 
   const auto handler = [&api](http::Exchange& exchange) { return handle(api, exchange); };
-  auto http = http::start_server(executor,
-                                 {.address = options.address,
-                                  .port = options.port,
-                                  .certificate_pem = options.certificate_pem,
-                                  .key_pem = options.key_pem},
-                                 handler);
-  if (!http) co_return fail(http.error());
-  impl_->http = std::move(*http);
+  if (options.listen) {
+    auto http = http::start_server(executor,
+                                   {.address = options.address,
+                                    .port = options.port,
+                                    .certificate_pem = options.certificate_pem,
+                                    .key_pem = options.key_pem},
+                                   handler);
+    if (!http) co_return fail(http.error());
+    impl_->http = std::move(*http);
+  }
   impl_->direct = std::make_shared<http::DirectTransport>(executor, handler);
-  if (auto made = co_await create_first_objects(api, impl_->http->port()); !made) {
+  if (auto made = co_await create_first_objects(api, port()); !made) {
     co_await stop();  // half a server is none
     co_return fail(made.error());
   }
+  if (!options.listen) co_return "";
   co_return fmt::format("{}://{}:{}", options.certificate_pem.empty() ? "http" : "https",
-                        options.address, impl_->http->port());
+                        options.address, port());
 }
 
 uint16_t ApiServer::port() const {
