@@ -26,18 +26,6 @@ namespace {
   throw boost::system::system_error(asio::error::operation_aborted);
 }
 
-bool is_cancellation(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const boost::system::system_error& e) {
-    return e.code() == asio::error::operation_aborted;
-  } catch (const asio::multiple_exceptions& e) {  // of two Tasks cancelled together
-    return is_cancellation(e.first_exception());
-  } catch (...) {
-    return false;
-  }
-}
-
 // A Task has no caller to hand an exception to; going on with half of the work done would be worse.
 void die_of(const std::exception_ptr& error) {
   try {
@@ -73,6 +61,18 @@ Clock& system_clock() {
 
 Task<Executor> this_executor() {
   co_return co_await asio::this_coro::executor;
+}
+
+bool is_cancellation(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const boost::system::system_error& e) {
+    return e.code() == asio::error::operation_aborted;
+  } catch (const asio::multiple_exceptions& e) {  // of two Tasks cancelled together
+    return is_cancellation(e.first_exception());
+  } catch (...) {
+    return false;
+  }
 }
 
 struct Signal::Waiters {

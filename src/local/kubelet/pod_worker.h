@@ -28,6 +28,7 @@ struct WorkerContext {
   Gpus* gpus = nullptr;
   NodeFacts node;
   std::string state_directory;
+  bool was_stopped = false;                       // on purpose, with all pods, before this run
   std::function<Variables(const Pod&)> services;  // the environment that tells of services
   // Told of what a person should know of a pod.
   std::function<void(const Pod&, bool is_warning, std::string_view reason, std::string message)>
