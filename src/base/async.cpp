@@ -76,6 +76,18 @@ Task<Executor> this_executor() {
   co_return co_await asio::this_coro::executor;
 }
 
+bool is_cancellation(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const boost::system::system_error& e) {
+    return e.code() == asio::error::operation_aborted;
+  } catch (const asio::multiple_exceptions& e) {  // of two Tasks cancelled together
+    return is_cancellation(e.first_exception());
+  } catch (...) {
+    return false;
+  }
+}
+
 struct Signal::Waiters {
   explicit Waiters(Executor executor_in) : executor(std::move(executor_in)) {}
   Executor executor;

@@ -8,6 +8,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -55,6 +56,9 @@ class Spawned {
   explicit Spawned(std::shared_ptr<State> state) : state_(std::move(state)) {}
   std::shared_ptr<State> state_;
 };
+
+// Whether a Task ended with this because it was cancelled: alone, or both of two together.
+bool is_cancellation(const std::exception_ptr& error);
 
 // Starts a Task on the loop. An exception that escapes it, other than cancellation, ends the
 // program: it is a defect.

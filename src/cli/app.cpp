@@ -270,6 +270,7 @@ void add_cluster_commands(CLI::App& app, Invocation& i) {
   up_command->add_option("--port", i.cluster.port, "Port of the API server; 0: any");
   up_command->add_flag("--no-operator", i.cluster.without_operator,
                        "Without our kinds and their controllers: for other people's");
+  up_command->add_option("--report-fd", i.cluster.report_fd)->group("");  // for ourselves
   up_command->callback([&i] { i.command = [&i] { return up(i.cluster); }; });
 
   auto* down_command = app.add_subcommand("down", "Stop the laptop cluster and all its pods");

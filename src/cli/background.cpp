@@ -2,19 +2,16 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/wait.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <iostream>
-#include <thread>
 #include <vector>
 
-#include "base/strings.h"
-#include "document/json.h"
+#include "base/fd.h"
+#include "cli/start_report.h"
 
 extern char** environ;
 
@@ -28,18 +25,10 @@ std::string last_lines(const ClusterPaths& paths) {
   return text->size() <= kMost ? *text : text->substr(text->size() - kMost);
 }
 
-// What the machine cannot do, and what the options mean: nobody reads the log of what works.
-void tell_warnings(const ClusterPaths& paths) {
-  const auto text = read_file(paths.log());
-  if (!text) return;
-  for (const auto line : split(*text, '\n')) {
-    const auto entry = parse_json(line);
-    if (!entry || string_or(find(*entry, "level")) != "warning") continue;
-    std::cerr << "grapnel: " << string_or(find(*entry, "msg")) << "\n";
-  }
-}
+constexpr int kReportFd = 3;  // of the child
 
-Result<int> spawn_detached(const ClusterPaths& paths, std::vector<std::string> arguments) {
+Result<int> spawn_detached(const ClusterPaths& paths, std::vector<std::string> arguments,
+                           int report) {
   std::vector<char*> argv;
   for (auto& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
@@ -49,6 +38,7 @@ Result<int> spawn_detached(const ClusterPaths& paths, std::vector<std::string> a
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, paths.log().c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&files, report, kReportFd);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
@@ -65,32 +55,35 @@ Result<int> spawn_detached(const ClusterPaths& paths, std::vector<std::string> a
 }  // namespace
 
 Result<int> start_in_background(const ClusterPaths& paths, const ClusterOptions& options) {
-  // A kubeconfig from last time would look like success.
-  std::error_code ignored;
-  std::filesystem::remove(paths.kubeconfig(), ignored);
+  if (const auto here = working_directory(); !here) return fail(here.error());
+  // Not a pipe(2): the child writes to it when we may have gone.
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return fail(Reason::kSystem, "cannot make a pipe: {}", std::strerror(errno));
+  }
+  const Fd ours(ends[0]);
+  Fd theirs(ends[1]);
   std::vector<std::string> arguments{"grapnel",         "up",
                                      "--name",          options.name,
                                      "--oversubscribe", fmt::format("{}", options.oversubscribe),
-                                     "--port",          std::to_string(options.port)};
+                                     "--port",          std::to_string(options.port),
+                                     "--report-fd",     std::to_string(kReportFd)};
   if (options.without_operator) arguments.push_back("--no-operator");
-  auto pid = spawn_detached(paths, std::move(arguments));
+  auto pid = spawn_detached(paths, std::move(arguments), theirs.get());
   if (!pid) return pid;
-  constexpr auto kLongest = std::chrono::seconds(60);
-  const auto deadline = std::chrono::steady_clock::now() + kLongest;
-  while (!std::filesystem::exists(paths.kubeconfig())) {
-    int status = 0;
-    if (::waitpid(*pid, &status, WNOHANG) == *pid) {
-      return fail(Reason::kSystem, "the cluster did not start; the end of {}:\n{}",
-                  paths.log().string(), last_lines(paths));
-    }
-    if (std::chrono::steady_clock::now() > deadline) {
-      return fail(Reason::kTimeout, "the cluster (pid {}) does not serve after 60 s; see {}", *pid,
-                  paths.log().string());
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  theirs.reset();
+  const auto report = read_start_report(ours.get(), seconds(60));
+  if (!report) {
+    return fail(Reason::kTimeout, "the cluster (pid {}) does not serve after 60 s; see {}", *pid,
+                paths.log().string());
   }
-  tell_warnings(paths);
-  return *pid;
+  for (const auto& warning : report->warnings) std::cerr << "grapnel: " << warning << "\n";
+  if (report->ready) return *pid;
+  if (!report->failure.empty()) {
+    return fail(Reason::kSystem, "the cluster did not start: {}", report->failure);
+  }
+  return fail(Reason::kSystem, "the cluster did not start; the end of {}:\n{}",
+              paths.log().string(), last_lines(paths));
 }
 
 }  // namespace grapnel::cli

@@ -7,8 +7,9 @@
 
 namespace grapnel::cli {
 
-// Starts `grapnel up` in a session of its own and returns its pid once it serves. What it warned of
-// meanwhile goes to standard error; an Error carries the end of its log.
+// Starts `grapnel up` in a session of its own and returns its pid once it says that it serves. What
+// it warned of meanwhile goes to standard error. An Error says why it failed; when it ended without
+// a word, it carries the end of its log.
 Result<int> start_in_background(const ClusterPaths& paths, const ClusterOptions& options);
 
 }  // namespace grapnel::cli

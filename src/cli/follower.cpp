@@ -1,16 +1,26 @@
 #include "cli/follower.h"
 
-#include "cli/line_reader.h"
+#include "base/unless.h"
+#include "cli/followed_log.h"
 
 namespace grapnel::cli {
 namespace {
 
-// Logs that are still on their way when the experiment has ended.
-constexpr seconds kLogsToCome{5};
+// For processes that go on writing when the experiment has ended.
+constexpr Duration kLogsToCome = seconds(5);
+// Of those that have ended the whole log is there: only a server that is stuck sends nothing of it.
+constexpr Duration kLongestSilence = seconds(30);
+constexpr Duration kFirstPause = milliseconds(200);
+constexpr Duration kLongestPause = seconds(5);
 
 runtime::InformerOptions only_experiment(const kube::Key& key) {
   return {.kind = kube::kinds::kExperiment,
           .filter = {.ns = key.ns.str(), .field_selector = "metadata.name=" + key.name}};
+}
+
+// A server or a node that is restarted is there again in a while.
+bool may_heal(const Error& error) {
+  return error.is_transient() || error.code >= 500;
 }
 
 }  // namespace
@@ -31,7 +41,8 @@ Follower::Follower(Executor executor, kube::Client& client, Clock& clock, kube::
       changed_(executor) {
   experiments_.cache().add_handler(
       [this](const api::Experiment*, const api::Experiment* after) { on_experiment(after); });
-  pods_.cache().add_handler([this](const api::Pod*, const api::Pod* after) { on_pod(after); });
+  pods_.cache().add_handler(
+      [this](const api::Pod* before, const api::Pod* after) { on_pod(before, after); });
 }
 
 void Follower::on_experiment(const api::Experiment* after) {
@@ -50,48 +61,127 @@ void Follower::on_experiment(const api::Experiment* after) {
   changed_.notify_all();
 }
 
-void Follower::on_pod(const api::Pod* after) {
-  if (after == nullptr || !has_started(*after) || !options_.filter.processes.takes(*after)) return;
-  const auto [reader, is_new] = readers_.try_emplace(after->meta.uid.text());
-  if (is_new) reader->second = spawn(executor_, print_logs(after->meta.key, process_of(*after)));
+void Follower::on_pod(const api::Pod* before, const api::Pod* after) {
+  if (after != nullptr && has_started(*after) && options_.filter.processes.takes(*after)) {
+    read(*after);
+  }
+  const auto reader = readers_.find((after == nullptr ? before : after)->meta.uid.text());
+  if (reader == readers_.end()) return;
+  reader->second.has_ended = after == nullptr || after->is_finished();
+  changed_.notify_all();
 }
 
-Task<> Follower::print_logs(kube::Key pod, Process source) {
-  kube::LogOptions options = options_.logs;
-  options.follow = true;
-  auto stream = co_await client_.logs({.ns = pod.ns.str(), .name = pod.name}, options);
-  if (!stream) {
-    printer_.note(fmt::format("no logs of {}: {}", source.name, stream.error().message));
-    co_return;
-  }
-  LineReader lines(std::move(*stream));
+void Follower::read(const api::Pod& pod) {
+  const auto uid = pod.meta.uid.text();
+  if (options_.printed.contains(uid)) return;
+  const auto [found, is_new] = readers_.try_emplace(uid);
+  if (!is_new) return;
+  Reader& reader = found->second;
+  reader.name = process_of(pod).name;
+  reader.heard = clock_.instant();
+  reader.task = spawn(executor_, print_logs(pod.meta.key, process_of(pod), reader));
+}
+
+// The end of a stream is not the end of a log: a node that restarts ends it, too. So a log is over
+// only when it was opened after its process had ended.
+Task<> Follower::print_logs(kube::Key pod, Process source, Reader& reader) {
+  FollowedLog log(client_, {.ns = pod.ns.str(), .name = pod.name}, options_.logs);
+  bool has_read = false;
+  bool is_whole = false;
+  Duration pause = kFirstPause;
   for (;;) {
-    const auto line = co_await lines.next();
-    if (!line) {
-      printer_.note(fmt::format("the logs of {} broke off: {}", source.name, line.error().message));
+    if (!log.is_open()) is_whole = reader.has_ended || options_.logs.previous;
+    const auto line = co_await log.next();
+    if (line && *line) {
+      has_read = true;
+      pause = kFirstPause;
+      reader.heard = clock_.instant();
+      if (options_.filter.takes_line(**line)) printer_.line(source.name, source.rank, **line);
+      continue;
+    }
+    if (line && is_whole) co_return;
+    if (!line && !may_heal(line.error())) {
+      // What there was of a pod that is gone has been read.
+      if (line.error().is(Reason::kNotFound) && (has_read || gone_)) co_return;
+      printer_.note(
+          has_read ? fmt::format("the logs of {} broke off: {}", source.name, line.error().message)
+                   : fmt::format("no logs of {}: {}", source.name, line.error().message));
       co_return;
     }
-    if (!*line) co_return;
-    if (options_.filter.takes_line(**line)) printer_.line(source.name, source.rank, **line);
+    const Instant again = clock_.instant() + pause;
+    pause = std::min(pause * 2, kLongestPause);
+    while (clock_.instant() < again && (!line || !reader.has_ended)) {
+      co_await with_deadline(clock_, again, changed_.wait());
+    }
   }
 }
 
-Task<std::optional<api::ExperimentStatus>> Follower::run() {
+// All that there is of its processes: the watch of the pods may be behind that of the experiment.
+Task<> Follower::read_the_rest() {
+  for (;;) {
+    const auto found = co_await find_logged_processes(client_, key_, options_.filter.processes);
+    if (found) {
+      for (const auto* pods : {&found->gone, &found->there}) {
+        for (const auto& pod : *pods) {
+          read(pod);
+          const auto reader = readers_.find(pod.meta.uid.text());
+          if (reader == readers_.end()) continue;
+          reader->second.has_ended = pods == &found->gone || pod.is_finished();
+        }
+      }
+      changed_.notify_all();
+      co_return;
+    }
+    if (!may_heal(found.error())) {
+      printer_.note(fmt::format("its processes cannot be listed: {}", found.error().message));
+      co_return;
+    }
+    co_await clock_.sleep(kFirstPause);
+  }
+}
+
+Task<> Follower::finish_reading() {
+  const Instant end = clock_.instant() + kLogsToCome;
+  for (auto& [uid, reader] : readers_) {
+    while (!reader.task.done()) {
+      const Instant deadline = reader.has_ended && !gone_ ? reader.heard + kLongestSilence : end;
+      if (clock_.instant() >= deadline) {
+        printer_.note(fmt::format("the end of the logs of {} did not come", reader.name));
+        break;
+      }
+      co_await with_deadline(clock_, deadline, reader.task.join());
+    }
+  }
+}
+
+Task<> Follower::follow() {
+  while (!gone_ && !has_ended()) co_await changed_.wait();
+  if (!gone_) co_await read_the_rest();
+  co_await finish_reading();
+}
+
+Task<Result<std::optional<api::ExperimentStatus>>> Follower::run() {
   auto experiments = spawn(executor_, experiments_.run());
   auto pods = spawn(executor_, pods_.run());
-  while (!gone_ && !(last_ && last_->end_time)) co_await changed_.wait();
-  const Instant deadline = clock_.instant() + kLogsToCome;
+  std::optional<Error> lost;
+  const auto watch = [](Follower& self, std::optional<Error>& out) -> Task<> {
+    out = co_await lost_contact(
+        self.options_.cluster, self.clock_,
+        [&self] {
+          return self.experiments_.trouble() ? self.experiments_.trouble() : self.pods_.trouble();
+        },
+        [&self](std::string_view text) { self.printer_.note(text); });
+  };
+  const bool followed = co_await unless(watch(*this, lost), follow());
   for (auto& [uid, reader] : readers_) {
-    co_await with_deadline(clock_, deadline, reader.join());
-  }
-  for (auto& [uid, reader] : readers_) {
-    reader.cancel();
-    co_await reader.join();
+    reader.task.cancel();
+    co_await reader.task.join();
   }
   experiments.cancel();
   pods.cancel();
   co_await experiments.join();
   co_await pods.join();
+  if (!followed) co_return fail(*lost);
   co_return gone_ ? std::nullopt : last_;
 }
 

@@ -1,20 +1,19 @@
 #include "cli/local_cluster.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
 #include "api/experiment.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "cli/cluster_identity.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
 #include "controllers/admission.h"
 #include "controllers/controllers.h"
-#include "http/certificates.h"
 #include "kube/credentials.h"
 #include "local/apiserver/server.h"
 #include "local/builtin/controllers.h"
@@ -29,63 +28,26 @@ extern char** environ;
 namespace grapnel::cli {
 namespace {
 
-constexpr std::chrono::days kCertificateLife{365};
-constexpr std::string_view kApiAddress = "10.96.0.1";  // of the service `kubernetes`
-
 // Holds the pid file for as long as it lives: one process for each cluster.
 class PidFile {
  public:
   ~PidFile() {
-    if (file_ < 0) return;
-    ::unlink(path_.c_str());
-    ::close(file_);
+    if (file_) ::unlink(path_.c_str());
   }
-  Result<> hold(const std::filesystem::path& path) {
-    path_ = path;
-    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file_ < 0 || ::flock(file_, LOCK_EX | LOCK_NB) != 0) {
-      if (file_ >= 0) ::close(file_);
-      file_ = -1;
-      return fail(Reason::kConflict, "another process holds {}: is the cluster up already?",
-                  path.string());
-    }
-    const std::string text = std::to_string(::getpid()) + "\n";
-    if (::ftruncate(file_, 0) != 0 || ::pwrite(file_, text.data(), text.size(), 0) < 0) {
-      return fail(Reason::kSystem, "cannot write {}", path.string());
-    }
+  Result<> hold(const ClusterPaths& paths) {
+    auto held = hold_pid_file(paths);
+    if (!held) return fail(held.error());
+    file_ = std::move(*held);
+    path_ = paths.pid();
     return {};
   }
 
  private:
   std::filesystem::path path_;
-  int file_ = -1;
+  Fd file_;
 };
 
-struct Identity {
-  http::CertificateAndKey authority;
-  http::CertificateAndKey server;
-  std::string token;
-};
-
-Result<Identity> make_identity(Time now) {
-  const Time end = now + kCertificateLife;
-  auto authority = http::make_authority(
-      {.common_name = "grapnel", .not_before = now - hours(1), .not_after = end});
-  if (!authority) return fail(authority.error());
-  auto server = http::make_certificate(
-      *authority, {.common_name = "grapnel",
-                   .names = {"127.0.0.1", "localhost", std::string(kApiAddress), "kubernetes",
-                             "kubernetes.default", "kubernetes.default.svc",
-                             "kubernetes.default.svc.cluster.local"},
-                   .not_before = now - hours(1),
-                   .not_after = end});
-  if (!server) return fail(server.error());
-  auto token = http::random_token();
-  if (!token) return fail(token.error());
-  return Identity{std::move(*authority), std::move(*server), std::move(*token)};
-}
-
-std::string kubeconfig_text(const std::string& url, const Identity& identity) {
+std::string kubeconfig_text(const std::string& url, const ClusterIdentity& identity) {
   const std::string authority = base64_encode(identity.authority.certificate_pem);
   return to_pretty_text(JsonObject{
              {"apiVersion", "v1"},
@@ -172,6 +134,27 @@ struct LocalCluster::Impl {
     return experiments->cache().get({Interned(ns), std::string(name)}) != nullptr;
   }
 
+  // So that who followed the cluster finds it again after a restart.
+  Result<> keep_port(ClusterIdentity& identity) {
+    const uint16_t before = std::exchange(identity.port, server.port());
+    if (before == identity.port) return {};
+    if (before != 0 && options.port == 0) {
+      warn(fmt::format("port {} is taken: the cluster's API is at port {} from now on", before,
+                       identity.port));
+    }
+    return keep_identity(options.paths, identity);
+  }
+
+  void serve_no_more() const {
+    std::error_code ignored;
+    std::filesystem::remove(options.paths.kubeconfig(), ignored);
+  }
+
+  void warn(const std::string& text) const {
+    log_warning(text);
+    if (options.on_warning) options.on_warning(text);
+  }
+
   Executor executor;
   Clock& clock;
   LocalClusterOptions options;
@@ -203,19 +186,21 @@ Task<Result<>> LocalCluster::start() {
   auto& s = *impl_;
   raise_open_file_limit();
   const auto& paths = s.options.paths;
-  if (auto held = s.pid_file.hold(paths.pid()); !held) co_return held;
-  const auto identity = make_identity(s.clock.now());
+  if (auto held = s.pid_file.hold(paths); !held) co_return held;
+  auto identity = identity_of_cluster(paths, s.clock.now());
   if (!identity) co_return fail(identity.error());
   local::ResidentWebhooks residents;
   if (s.options.with_operator) residents = our_webhooks(s.admission);
   const auto url = co_await s.server.start(s.executor, s.clock,
                                            {.data_dir = paths.data().string(),
                                             .port = s.options.port,
+                                            .preferred_port = identity->port,
                                             .token = identity->token,
                                             .certificate_pem = identity->server.certificate_pem,
                                             .key_pem = identity->server.key_pem,
                                             .residents = std::move(residents)});
   if (!url) co_return fail_in("the API server", url.error());
+  if (auto kept = s.keep_port(*identity); !kept) co_return kept;
   const std::string config = kubeconfig_text(*url, *identity);
   s.client = std::make_unique<kube::Client>(
       s.server.transport(),
@@ -268,10 +253,10 @@ Task<Result<>> LocalCluster::start() {
 
   while (!s.node_ready && !s.failure) co_await s.changed.wait();
   if (s.failure) co_return fail(*s.failure);
-  for (const auto& shortcoming : s.kubelet->shortcomings()) log_warning(shortcoming);
+  for (const auto& shortcoming : s.kubelet->shortcomings()) s.warn(shortcoming);
   if (s.options.oversubscribe != 1) {
-    log_warning(fmt::format("pods may ask for {} times the CPUs and memory that this machine has",
-                            s.options.oversubscribe));
+    s.warn(fmt::format("pods may ask for {} times the CPUs and memory that this machine has",
+                       s.options.oversubscribe));
   }
   s.settling = spawn(s.executor, give_back_after_start(s.clock));
   // Its presence tells others that we serve.
@@ -285,6 +270,7 @@ Task<Error> LocalCluster::failed() {
 
 Task<> LocalCluster::end_pods() {
   auto& s = *impl_;
+  s.serve_no_more();
   if (!s.kubelet) co_return;
   co_await s.kubelet->stop();
   if (const auto removed = co_await s.kubelet->remove_all(); !removed) {
@@ -294,8 +280,7 @@ Task<> LocalCluster::end_pods() {
 
 Task<> LocalCluster::stop() {
   auto& s = *impl_;
-  std::error_code ignored;
-  std::filesystem::remove(s.options.paths.kubeconfig(), ignored);
+  s.serve_no_more();
   if (s.ours) s.ours->stop();
   if (s.builtin) s.builtin->stop();
   if (s.kubelet) co_await s.kubelet->stop();

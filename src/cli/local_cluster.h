@@ -1,6 +1,7 @@
 // The laptop cluster, put together: API server, built-in controllers, our own, and the node.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,7 @@ struct LocalClusterOptions {
   double oversubscribe = 1;
   bool with_operator = true;  // otherwise only what every Kubernetes has
   uint16_t port = 0;          // 0: the one of last time, or any free one
+  std::function<void(const std::string&)> on_warning = {};  // beside the log, while it starts
 };
 
 class LocalCluster {

@@ -17,8 +17,9 @@ Interrupts::Interrupts(Executor executor) : impl_(std::make_unique<Impl>(executo
   // Re-armed from its own handler; a destroyed Interrupts cancels it.
   struct Listen {
     Interrupts* owner;
-    void operator()(const boost::system::error_code& error, int) const {
+    void operator()(const boost::system::error_code& error, int signal) const {
       if (error) return;
+      owner->last_ = signal;
       ++owner->count_;
       owner->impl_->came.notify_all();
       owner->impl_->signals.async_wait(*this);
@@ -32,6 +33,10 @@ Interrupts::~Interrupts() = default;
 Task<> Interrupts::next() {
   while (count_ == told_) co_await impl_->came.wait();
   ++told_;
+}
+
+Task<> Interrupts::reached(int count) {
+  while (count_ < count) co_await impl_->came.wait();
 }
 
 Task<> give_back_after_start(Clock& clock) {

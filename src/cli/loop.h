@@ -13,12 +13,15 @@ class Interrupts {
   explicit Interrupts(Executor executor);
   ~Interrupts();
   int count() const { return count_; }
-  Task<> next();  // the first that no call has told of yet, which may have come already
+  int last() const { return last_; }  // SIGINT or SIGTERM; 0: none has come
+  Task<> next();              // the first that no call has told of yet, which may have come already
+  Task<> reached(int count);  // until so many have come
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
   int count_ = 0;
+  int last_ = 0;
   int told_ = 0;
 };
 

@@ -24,6 +24,7 @@ struct ClusterOptions {
   double oversubscribe = 1;
   uint16_t port = 0;
   bool without_operator = false;
+  int report_fd = -1;  // where a cluster in the background says how its start went
 };
 
 struct ManifestOptions {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +15,7 @@
 
 namespace grapnel::cli {
 
-Result<ClusterPaths> cluster_paths(std::string_view name) {
+Result<ClusterPaths> paths_of_cluster(std::string_view name) {
   if (const auto why = why_not_dns1123_label(name); !why.empty()) {
     return fail(Reason::kUsage, "'{}' cannot be the name of a cluster: {}", name, why);
   }
@@ -28,27 +27,57 @@ Result<ClusterPaths> cluster_paths(std::string_view name) {
   } else {
     return fail(Reason::kUsage, "neither XDG_STATE_HOME nor HOME says where to keep the cluster");
   }
-  ClusterPaths paths{base / "grapnel" / name};
+  return ClusterPaths{base / "grapnel" / name};
+}
+
+Result<ClusterPaths> cluster_paths(std::string_view name) {
+  auto paths = paths_of_cluster(name);
+  if (!paths) return paths;
   std::error_code error;
-  std::filesystem::create_directories(paths.root, error);
+  std::filesystem::create_directories(paths->root, error);
   if (error) {
-    return fail(Reason::kSystem, "cannot make {}: {}", paths.root.string(), error.message());
+    return fail(Reason::kSystem, "cannot make {}: {}", paths->root.string(), error.message());
   }
-  ::chmod(paths.root.c_str(), 0700);
+  ::chmod(paths->root.c_str(), 0700);
   return paths;
 }
 
 std::optional<int> running_pid(const ClusterPaths& paths) {
   const int file = ::open(paths.pid().c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return std::nullopt;
-  // The owner holds a lock for as long as it lives: a pid alone may be somebody else's by now.
-  const bool held = ::flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  // The owner holds a lock for as long as it lives: a pid alone may be somebody else's by now. To
+  // try to lock it would keep an owner that is just starting out.
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  const bool held = ::fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
   ::close(file);
   if (!held) return std::nullopt;
   const auto text = read_file(paths.pid());
   if (!text) return std::nullopt;
   const int pid = std::atoi(text->c_str());
   return pid > 0 ? std::optional(pid) : std::nullopt;
+}
+
+Result<Fd> hold_pid_file(const ClusterPaths& paths) {
+  Fd file(::open(paths.pid().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  if (!file || ::fcntl(file.get(), F_OFD_SETLK, &lock) != 0) {
+    return fail(Reason::kConflict, "another process holds {}: is the cluster up already?",
+                paths.pid().string());
+  }
+  const std::string text = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(file.get(), 0) != 0 || ::pwrite(file.get(), text.data(), text.size(), 0) < 0) {
+    return fail(Reason::kSystem, "cannot write {}", paths.pid().string());
+  }
+  return file;
+}
+
+Result<std::string> working_directory() {
+  std::error_code error;
+  const auto path = std::filesystem::current_path(error);
+  if (!error) return path.string();
+  return fail(Reason::kUsage, "the current directory cannot be used: {}", error.message());
 }
 
 Result<> write_private_file(const std::filesystem::path& path, std::string_view text) {

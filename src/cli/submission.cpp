@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 
 #include "cli/code_package.h"
+#include "cli/paths.h"
 #include "document/elements.h"
 #include "http/certificates.h"
 #include "kube/kind.h"
@@ -32,9 +32,9 @@ std::string callers_environment() {
 
 Json experiment_object(const experiment::Manifest& manifest, const SubmissionOptions& options) {
   Json object = experiment::experiment_of(manifest, options.name, options.ns);
-  if (options.is_laptop) {
+  if (const auto here = working_directory(); options.is_laptop && here) {
     object.at("metadata").as_object()["annotations"] =
-        JsonObject{{experiment::kWorkDirectoryAnnotation, std::filesystem::current_path().string()},
+        JsonObject{{experiment::kWorkDirectoryAnnotation, *here},
                    {experiment::kEnvironmentAnnotation, callers_environment()}};
   }
   if (!options.code.empty()) {
@@ -47,6 +47,9 @@ Json experiment_object(const experiment::Manifest& manifest, const SubmissionOpt
 
 Task<Result<Json>> submit_manifest(kube::Client& client, const experiment::Manifest& manifest,
                                    SubmissionOptions options) {
+  if (const auto here = working_directory(); options.is_laptop && !here) {
+    co_return fail(here.error());
+  }
   // The code is there before the pods that ask for it, and goes with the experiment.
   if (!options.code.empty()) {
     const auto made = co_await client.create(

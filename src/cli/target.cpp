@@ -1,10 +1,24 @@
 #include "cli/target.h"
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "cli/paths.h"
 
 namespace grapnel::cli {
+namespace {
+
+// The laptop cluster whose kubeconfig this is, or the one of $KUBECONFIG; "": none.
+std::string laptop_of(std::string kubeconfig) {
+  const char* set = std::getenv("KUBECONFIG");
+  if (kubeconfig.empty() && set != nullptr) kubeconfig = set;
+  const std::filesystem::path file(kubeconfig);
+  const auto name = file.parent_path().filename().string();
+  const auto paths = paths_of_cluster(name);
+  return paths && paths->kubeconfig() == file ? name : "";
+}
+
+}  // namespace
 
 Result<TargetChoice> choose_target(const Target& target) {
   if (!target.kubeconfig.empty() || !target.context.empty()) {
@@ -46,10 +60,12 @@ Result<TargetConnection> connect_to(Executor executor, const Target& target) {
           ? fmt::format("the cluster at {}", connection->client->options().server)
           : fmt::format("context {} ({})", connection->context,
                         connection->client->options().server);
-  return TargetConnection{.client = std::move(connection->client),
-                          .ns = target.ns.empty() ? connection->ns : target.ns,
-                          .is_laptop = !choice->laptop.empty(),
-                          .description = std::move(description)};
+  return TargetConnection{
+      .client = std::move(connection->client),
+      .ns = target.ns.empty() ? connection->ns : target.ns,
+      .is_laptop = !choice->laptop.empty(),
+      .cluster = {.laptop = choice->laptop.empty() ? laptop_of(choice->kubeconfig) : choice->laptop,
+                  .description = std::move(description)}};
 }
 
 }  // namespace grapnel::cli

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/async.h"
+#include "cli/contact.h"
 #include "cli/options.h"
 #include "kube/connect.h"
 
@@ -11,9 +12,9 @@ namespace grapnel::cli {
 
 struct TargetConnection {
   std::unique_ptr<kube::Client> client;
-  std::string ns;           // the one asked for, or that of the context
-  bool is_laptop = false;   // pods run on this machine, on its files
-  std::string description;  // "the laptop cluster 'default'"
+  std::string ns;          // the one asked for, or that of the context
+  bool is_laptop = false;  // pods run on this machine, on its files
+  Cluster cluster;
 };
 
 // What the rule chooses, and why, before anything is opened.

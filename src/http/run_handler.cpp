@@ -14,10 +14,8 @@ Task<> run_handler(const Handler& handler, Exchange& exchange) {
   bool aborted = false;
   try {
     co_await handler(exchange);
-  } catch (const boost::system::system_error& error) {
-    aborted = error.code() == asio::error::operation_aborted;
-    problem = error.what();
   } catch (const std::exception& error) {
+    aborted = is_cancellation(std::current_exception());
     problem = error.what();
   }
   const auto state = co_await asio::this_coro::cancellation_state;

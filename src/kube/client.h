@@ -72,6 +72,7 @@ struct LogOptions {
   bool timestamps = false;
   std::optional<int64_t> tail_lines;
   std::optional<Duration> since;
+  std::optional<Time> since_time;  // instead of `since`; servers go by whole seconds
 };
 
 struct ExecOptions {

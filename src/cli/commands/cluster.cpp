@@ -4,14 +4,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <iostream>
 #include <thread>
 
 #include "base/log.h"
+#include "base/strings.h"
 #include "cli/background.h"
 #include "cli/commands.h"
 #include "cli/local_cluster.h"
@@ -19,20 +20,30 @@
 #include "cli/manifest.h"
 #include "cli/output.h"
 #include "cli/paths.h"
+#include "cli/start_report.h"
+#include "kube/connect.h"
+#include "operators/experiment/plan.h"
 
 namespace grapnel::cli {
 namespace {
 
-Task<int> serve(Executor executor, ClusterPaths paths, ClusterOptions options) {
+Task<int> serve(Executor executor, ClusterPaths paths, ClusterOptions options,
+                std::string work_directory) {
+  StartReporter starter(options.report_fd);
   LocalCluster cluster(executor, system_clock(),
                        {.paths = paths,
-                        .work_directory = std::filesystem::current_path().string(),
+                        .work_directory = std::move(work_directory),
                         .oversubscribe = options.oversubscribe,
                         .with_operator = !options.without_operator,
-                        .port = options.port});
+                        .port = options.port,
+                        .on_warning = [&](const std::string& text) { starter.warn(text); }});
   Interrupts interrupts(executor);
   const auto started = co_await cluster.start();
-  if (!started) co_return report(started.error(), kFailed);
+  if (!started) {
+    starter.failed(started.error().message);
+    co_return report(started.error(), kFailed);
+  }
+  starter.ready();
   log_info("the laptop cluster is up", {{"kubeconfig", paths.kubeconfig().string()}});
 
   int code = kOk;
@@ -57,6 +68,53 @@ Task<int> serve(Executor executor, ClusterPaths paths, ClusterOptions options) {
   co_return code;
 }
 
+std::string count_of(size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+// What runs on it, in words; "" when nothing does, or nobody says.
+std::string words_for(const Json& experiments, const Json& pods) {
+  std::vector<std::string> running;
+  for (const Json& item : experiments.at("items").as_array()) {
+    if (at(item, "status", "endTime") != nullptr) continue;
+    running.emplace_back(string_or(at(item, "metadata", "name")));
+  }
+  const auto others =
+      static_cast<size_t>(std::ranges::count_if(pods.at("items").as_array(), [](const Json& pod) {
+        return string_or(at(pod, "status", "phase")) == "Running" &&
+               at(pod, "metadata", "labels", experiment::kExperimentLabel) == nullptr;
+      }));
+  std::string words;
+  if (!running.empty()) {
+    words = count_of(running.size(), "experiment") + " (" + join(running, ", ") + ")";
+  }
+  if (others > 0) {
+    words +=
+        (words.empty() ? "" : " and ") + count_of(others, running.empty() ? "pod" : "other pod");
+  }
+  return words;
+}
+
+Task<> ask_what_runs(kube::Client& client, std::string& words) {
+  const auto experiments = co_await client.list(kube::kinds::kExperiment, {});
+  const auto pods = co_await client.list(kube::kinds::kPod, {});
+  const Json none = JsonObject{{"items", JsonArray()}};
+  words = words_for(experiments ? *experiments : none, pods ? *pods : none);
+}
+
+// Told before it is ended. A cluster that does not answer is ended all the same.
+Task<int> tell_what_runs(Executor executor, ClusterPaths paths, std::string name) {
+  auto connection = kube::connect(executor, {.kubeconfig = paths.kubeconfig().string()}, {});
+  if (!connection) co_return kFailed;
+  std::string words;
+  co_await with_deadline(system_clock(), system_clock().instant() + seconds(3),
+                         ask_what_runs(*connection->client, words));
+  if (!words.empty()) {
+    std::cout << "cluster '" << name << "' stops with what runs on it: " << words << std::endl;
+  }
+  co_return kOk;
+}
+
 }  // namespace
 
 int up(const ClusterOptions& options) {
@@ -73,17 +131,20 @@ int up(const ClusterOptions& options) {
               << "  export KUBECONFIG=" << paths->kubeconfig().string() << "\n";
     return kOk;
   }
-  return run_loop([&](Executor executor) { return serve(executor, *paths, options); });
+  const auto here = working_directory();
+  if (!here) return report(here.error(), kUsage);
+  return run_loop([&](Executor executor) { return serve(executor, *paths, options, *here); });
 }
 
 int down(const ClusterOptions& options) {
-  const auto paths = cluster_paths(options.name);
+  const auto paths = paths_of_cluster(options.name);
   if (!paths) return report(paths.error(), kUsage);
   const auto pid = running_pid(*paths);
   if (!pid) {
     std::cout << "cluster '" << options.name << "' is not up\n";
     return kOk;
   }
+  run_loop([&](Executor executor) { return tell_what_runs(executor, *paths, options.name); });
   ::kill(*pid, SIGTERM);
   constexpr auto kLongest = std::chrono::seconds(60);
   const auto deadline = std::chrono::steady_clock::now() + kLongest;
@@ -100,7 +161,7 @@ int down(const ClusterOptions& options) {
 }
 
 int cluster_status(const ClusterOptions& options, Output output) {
-  const auto paths = cluster_paths(options.name);
+  const auto paths = paths_of_cluster(options.name);
   if (!paths) return report(paths.error(), kUsage);
   const auto pid = running_pid(*paths);
   if (is_document(output)) {
@@ -122,7 +183,7 @@ int cluster_status(const ClusterOptions& options, Output output) {
 }
 
 int print_env(const ClusterOptions& options) {
-  const auto paths = cluster_paths(options.name);
+  const auto paths = paths_of_cluster(options.name);
   if (!paths) return report(paths.error(), kUsage);
   std::cout << "export KUBECONFIG=" << paths->kubeconfig().string() << "\n";
   return kOk;

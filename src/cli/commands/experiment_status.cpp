@@ -5,7 +5,9 @@
 #include <array>
 #include <iostream>
 
+#include "base/unless.h"
 #include "cli/commands.h"
+#include "cli/contact.h"
 #include "cli/experiment.h"
 #include "cli/loop.h"
 #include "cli/manifest.h"
@@ -27,8 +29,9 @@ constexpr milliseconds kPause{100};
 
 class StatusView {
  public:
-  StatusView(Executor executor, kube::Client& client, kube::Key key)
+  StatusView(Executor executor, kube::Client& client, Cluster cluster, kube::Key key)
       : executor_(executor),
+        cluster_(std::move(cluster)),
         key_(std::move(key)),
         random_(1),
         experiments_(
@@ -51,7 +54,11 @@ class StatusView {
     for (runtime::InformerBase* informer : all()) {
       running.push_back(spawn(executor_, informer->run()));
     }
-    const int code = co_await draw(watch);
+    int code = kFailed;
+    std::optional<Error> lost;
+    if (!co_await unless(watch_contact(lost), draw(watch, code))) {
+      code = report(*lost, kFailed);
+    }
     for (auto& task : running) task.cancel();
     for (auto& task : running) co_await task.join();
     co_return code;
@@ -59,6 +66,21 @@ class StatusView {
 
  private:
   std::array<runtime::InformerBase*, 2> all() { return {&experiments_, &pods_}; }
+
+  Task<> watch_contact(std::optional<Error>& lost) {
+    const auto trouble = [this]() -> std::optional<Error> {
+      for (const auto* informer : all()) {
+        if (informer->trouble()) return informer->trouble();
+      }
+      return std::nullopt;
+    };
+    lost = co_await lost_contact(cluster_, system_clock(), trouble, [this](std::string_view text) {
+      note_ = text;
+      changed_.notify_all();
+    });
+  }
+
+  Task<> draw(bool watch, int& code) { code = co_await draw(watch); }
 
   Task<int> draw(bool watch) {
     Screen screen(stdout);
@@ -86,11 +108,13 @@ class StatusView {
     ExperimentTree tree{experiment, {}};
     const auto pods = pods_.cache().all();
     for (const auto& pod : pods) tree.pods.push_back(pod.get());
-    return render_tree(tree, system_clock().now());
+    return render_tree(tree, system_clock().now()) + (note_.empty() ? "" : note_ + "\n");
   }
 
   Executor executor_;
+  Cluster cluster_;
   kube::Key key_;
+  std::string note_;  // below the picture: about the cluster
   Random random_;
   runtime::Informer<api::Experiment> experiments_;
   runtime::Informer<api::Pod> pods_;
@@ -113,7 +137,7 @@ Task<int> show(Executor executor, ExperimentOptions options) {
     std::cout << options.name << "\n";
     co_return kOk;
   }
-  StatusView view(executor, *to->client, {Interned(to->ns), options.name});
+  StatusView view(executor, *to->client, to->cluster, {Interned(to->ns), options.name});
   co_return co_await view.run(options.watch);
 }
 

@@ -1,5 +1,4 @@
 // grapnel submit, list, cancel, delete, retry: experiments on any cluster.
-#include <filesystem>
 #include <iostream>
 
 #include "api/experiment.h"
@@ -9,6 +8,7 @@
 #include "cli/loop.h"
 #include "cli/manifest.h"
 #include "cli/output.h"
+#include "cli/paths.h"
 #include "cli/submission.h"
 #include "cli/table.h"
 #include "cli/target.h"
@@ -76,7 +76,9 @@ Task<int> do_submit(Executor executor, const experiment::Manifest& manifest, std
   if (!to) co_return report(to.error(), kUsage);
   SubmissionOptions options{.name = name, .ns = to->ns, .is_laptop = to->is_laptop};
   if (with_code) {
-    auto packed = co_await pack_code(std::filesystem::current_path());
+    const auto here = working_directory();
+    if (!here) co_return report(here.error(), kUsage);
+    auto packed = co_await pack_code(*here);
     if (!packed) co_return report(packed.error(), kUsage);
     options.code = std::move(*packed);
   }

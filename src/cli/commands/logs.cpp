@@ -1,6 +1,7 @@
 // grapnel logs: what the processes of an experiment wrote, together.
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/experiment.h"
@@ -69,19 +70,25 @@ Task<int> print(Executor executor, LogsOptions options, Wish wish) {
   if (!found) co_return report(found.error(), kFailed);
   auto pods = co_await find_logged_processes(*to->client, key, wish.filter.processes);
   if (!pods) co_return report(pods.error(), kFailed);
-  if (!options.follow) {
+  if (!options.follow || found->status.end_time) {
     std::ranges::move(pods->there, std::back_inserter(pods->gone));
     if (pods->gone.empty()) printer.note("none of its processes has started");
     co_return co_await print_merged(*to->client, std::move(pods->gone), wish, printer);
   }
+  std::set<std::string> printed;
+  for (const auto& pod : pods->gone) printed.insert(std::string(pod.meta.uid.text()));
   if (!pods->gone.empty()) {
     const int code = co_await print_merged(*to->client, std::move(pods->gone), wish, printer);
     if (code != kOk) co_return code;
   }
   Follower follower(executor, *to->client, system_clock(), key,
-                    {.filter = wish.filter, .logs = wish.logs}, printer);
-  co_await follower.run();
-  co_return kOk;
+                    {.filter = wish.filter,
+                     .logs = wish.logs,
+                     .printed = std::move(printed),
+                     .cluster = to->cluster},
+                    printer);
+  const auto followed = co_await follower.run();
+  co_return followed ? kOk : report(followed.error(), kFailed);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // grapnel validate, render, schema, crds, reference: what can be said without a cluster.
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 
 #include "api/experiment.h"
@@ -12,6 +11,7 @@
 #include "cli/manifest.h"
 #include "cli/object_check.h"
 #include "cli/output.h"
+#include "cli/paths.h"
 #include "cli/submission.h"
 #include "controllers/controllers.h"
 #include "document/yaml.h"
@@ -24,7 +24,8 @@ Result<std::string> pack_current_directory() {
   Result<std::string> packed = fail(Reason::kCancelled, "packing the code was cut off");
   run_loop([&packed](Executor) -> Task<int> {
     return [](Result<std::string>& out) -> Task<int> {
-      out = co_await pack_code(std::filesystem::current_path());
+      const auto here = working_directory();
+      out = here ? co_await pack_code(*here) : fail(here.error());
       co_return kOk;
     }(packed);
   });

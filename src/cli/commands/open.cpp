@@ -17,8 +17,8 @@
 namespace grapnel::cli {
 namespace {
 
-Task<> run_forward(kube::PortForward& forward, std::optional<Error>& why) {
-  why = co_await forward.run();
+Task<> run_forward(kube::PortForward& forward) {
+  (void)co_await forward.run();
 }
 
 // Whether there is a browser, and whether it likes the page, is not ours to judge.
@@ -26,11 +26,12 @@ Task<> show_in_browser(std::string url) {
   (void)co_await run_program({.arguments = {"xdg-open", url}});
 }
 
-Task<int> serve(Executor executor, kube::PortForward& forward, Page page, uint16_t local) {
+// Until it is interrupted, which ends it well, or the connection is lost: true.
+Task<Result<bool>> serve(Executor executor, kube::PortForward& forward, Page page, uint16_t local) {
   Forwarder forwarder(executor, forward, [](std::string_view text) { std::cerr << text << "\n"; });
   auto port = forwarder.listen({.local = local == 0 ? page.port : local, .remote = page.port});
   if (!port && local == 0) port = forwarder.listen({.local = 0, .remote = page.port});
-  if (!port) co_return report(port.error(), kFailed);
+  if (!port) co_return fail(port.error());
   const std::string url = fmt::format("http://127.0.0.1:{}{}", *port, page.path);
   std::cout << url << std::endl;
   Spawned browser;
@@ -39,12 +40,11 @@ Task<int> serve(Executor executor, kube::PortForward& forward, Page page, uint16
     browser = spawn(executor, show_in_browser(url));
   }
   Interrupts interrupts(executor);
-  std::optional<Error> why;
-  const bool lost = co_await unless(interrupts.next(), run_forward(forward, why));
+  const bool lost = co_await unless(interrupts.next(), run_forward(forward));
   co_await forwarder.stop();
   browser.cancel();
   co_await browser.join();
-  co_return lost ? report(*why, kFailed) : kOk;
+  co_return lost;
 }
 
 Task<int> show(Executor executor, OpenOptions options) {
@@ -60,7 +60,13 @@ Task<int> show(Executor executor, OpenOptions options) {
   auto socket = co_await to->client->port_forward({.ns = to->ns, .name = pod->meta.name()});
   if (!socket) co_return report(socket.error(), kFailed);
   kube::PortForward session(executor, std::move(*socket));
-  co_return co_await serve(executor, session, *page, options.port);
+  const auto lost = co_await serve(executor, session, *page, options.port);
+  if (!lost) co_return report(lost.error(), kFailed);
+  if (!*lost) co_return kOk;
+  co_return report(
+      co_await why_cut(to->cluster, system_clock(), *to->client,
+                       {.ns = to->ns, .name = pod->meta.name()}, process_of(*pod).name),
+      kFailed);
 }
 
 }  // namespace

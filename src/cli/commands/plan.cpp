@@ -42,7 +42,7 @@ Task<int> show(Executor executor, const experiment::Manifest& manifest, std::str
   if (!existing && existing.error().reason != Reason::kNotFound) {
     co_return report(existing.error(), kFailed);
   }
-  std::cout << plan_text({.where = fmt::format("{}, namespace {}", to->description, to->ns),
+  std::cout << plan_text({.where = fmt::format("{}, namespace {}", to->cluster.description, to->ns),
                           .experiment = object,
                           .child = *compiled,
                           .existing = existing ? &*existing : nullptr});

@@ -12,25 +12,24 @@
 namespace grapnel::cli {
 namespace {
 
-Task<> run_forward(kube::PortForward& forward, std::optional<Error>& why) {
-  why = co_await forward.run();
+Task<> run_forward(kube::PortForward& forward) {
+  (void)co_await forward.run();
 }
 
-// Until it is interrupted, which ends it well, or the pod has gone.
-Task<int> serve(Executor executor, kube::PortForward& forward, std::vector<PortPair> ports,
-                std::string process) {
+// Until it is interrupted, which ends it well, or the connection is lost: true.
+Task<Result<bool>> serve(Executor executor, kube::PortForward& forward, std::vector<PortPair> ports,
+                         std::string process) {
   Forwarder forwarder(executor, forward, [](std::string_view text) { std::cerr << text << "\n"; });
   for (const auto& pair : ports) {
     const auto local = forwarder.listen(pair);
-    if (!local) co_return report(local.error(), kFailed);
+    if (!local) co_return fail(local.error());
     std::cout << fmt::format("127.0.0.1:{} leads to port {} of {}\n", *local, pair.remote, process)
               << std::flush;
   }
   Interrupts interrupts(executor);
-  std::optional<Error> why;
-  const bool lost = co_await unless(interrupts.next(), run_forward(forward, why));
+  const bool lost = co_await unless(interrupts.next(), run_forward(forward));
   co_await forwarder.stop();
-  co_return lost ? report(*why, kFailed) : kOk;
+  co_return lost;
 }
 
 Task<int> forward(Executor executor, ProcessOptions options, std::vector<PortPair> ports) {
@@ -42,7 +41,13 @@ Task<int> forward(Executor executor, ProcessOptions options, std::vector<PortPai
   auto socket = co_await to->client->port_forward({.ns = to->ns, .name = pod->meta.name()});
   if (!socket) co_return report(socket.error(), kFailed);
   kube::PortForward session(executor, std::move(*socket));
-  co_return co_await serve(executor, session, std::move(ports), process_of(*pod).name);
+  const std::string process = process_of(*pod).name;
+  const auto lost = co_await serve(executor, session, std::move(ports), process);
+  if (!lost) co_return report(lost.error(), kFailed);
+  if (!*lost) co_return kOk;
+  co_return report(co_await why_cut(to->cluster, system_clock(), *to->client,
+                                    {.ns = to->ns, .name = pod->meta.name()}, process),
+                   kFailed);
 }
 
 }  // namespace

@@ -59,12 +59,15 @@ Task<Result<std::string>> ApiServer::start(Executor executor, Clock& clock,
 
   const auto handler = [&api](http::Exchange& exchange) { return handle(api, exchange); };
   if (options.listen) {
-    auto http = http::start_server(executor,
-                                   {.address = options.address,
-                                    .port = options.port,
-                                    .certificate_pem = options.certificate_pem,
-                                    .key_pem = options.key_pem},
-                                   handler);
+    http::ServerOptions listening{.address = options.address,
+                                  .port = options.port == 0 ? options.preferred_port : options.port,
+                                  .certificate_pem = options.certificate_pem,
+                                  .key_pem = options.key_pem};
+    auto http = http::start_server(executor, listening, handler);
+    if (!http && options.port == 0 && options.preferred_port != 0) {
+      listening.port = 0;
+      http = http::start_server(executor, listening, handler);
+    }
     if (!http) co_return fail(http.error());
     impl_->http = std::move(*http);
   }

@@ -24,7 +24,8 @@ struct ApiServerOptions {
   std::string data_dir;  // "": in memory only; made when missing, private to the user
   bool listen = true;  // false: it is reached through transport() alone
   std::string address = "127.0.0.1";
-  uint16_t port = 0;  // 0: any free one
+  uint16_t port = 0;  // 0: the preferred one if it is free, else any
+  uint16_t preferred_port = 0;
   std::string token;  // "": everyone who can connect may do everything (tests)
   // PEM texts; empty: plain HTTP.
   std::string certificate_pem;

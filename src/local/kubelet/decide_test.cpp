@@ -29,7 +29,15 @@ ContainerStatus ended(int code, uint64_t attempt = 0, Duration ago = seconds(1))
 }
 
 ContainerStatus in_state(ContainerState state) {
-  return {.name = "main", .state = state, .error = "no such file"};
+  return {.name = "main",
+          .state = state,
+          .error = state == ContainerState::kFailedToStart ? "no such file" : ""};
+}
+
+ContainerStatus lost_with(std::string why) {
+  auto status = in_state(ContainerState::kLost);
+  status.error = std::move(why);
+  return status;
 }
 
 ContainerFacts is(ContainerStatus status, unsigned restarts = 0) {
@@ -393,6 +401,16 @@ std::vector<Case> cases() {
        {},
        "Failed",
        "terminated ContainerStatusUnknown 137",
+       "{}",
+       "{}",
+       true,
+       true},
+      {"ended with the cluster: failed, and it is said why",
+       kNever,
+       {{"main", is(lost_with("the cluster was stopped"))}},
+       {},
+       "Failed",
+       "terminated ClusterStopped 137",
        "{}",
        "{}",
        true,

@@ -1,5 +1,7 @@
 #include "local/kubelet/kubelet.h"
 
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -40,6 +42,9 @@ struct Kubelet::Impl final : kubelet::PodDirectory {
     std::shared_ptr<PodWorker> worker;  // those who serve a user hold it, too
     Spawned task;
   };
+
+  // Left by remove_all(): the next run() knows what became of the pods.
+  std::string stop_mark() const { return options.state_directory + "/stopped"; }
 
   KubeletOptions options;
   std::unique_ptr<PodRunner> runner;
@@ -418,6 +423,8 @@ Task<Result<>> Kubelet::run() {
   Result<> done = co_await impl.open();
   if (done) {
     impl.describe_node();
+    std::error_code ignored;
+    impl.context.was_stopped = std::filesystem::remove(impl.stop_mark(), ignored);
     done = co_await impl.register_node();
   }
   if (done) {
@@ -466,6 +473,7 @@ Task<Result<>> Kubelet::remove_all() {
   impl_->proxy.reset();
   auto done = co_await impl_->runner->shut_down();
   impl_->runner.reset();
+  std::ofstream(impl_->stop_mark()).close();
   co_return done;
 }
 

@@ -29,7 +29,9 @@ Json time_or_null(Time time) {
 }
 
 std::string_view reason_of_end(const ContainerStatus& status) {
-  if (status.state == ContainerState::kLost) return "ContainerStatusUnknown";
+  if (status.state == ContainerState::kLost) {
+    return status.error.empty() ? "ContainerStatusUnknown" : "ClusterStopped";
+  }
   if (status.state == ContainerState::kFailedToStart) return "StartError";
   if (status.out_of_memory) return "OOMKilled";
   return status.exit_code == 0 ? "Completed" : "Error";
@@ -43,7 +45,8 @@ Json terminated(const Observed& o, const ContainerStatus& status, const std::str
     words = status.error;
   } else if (status.state == ContainerState::kLost) {
     out["exitCode"] = 137;
-    words = "The container could not be located when the pod was looked for";
+    words = status.error.empty() ? "The container could not be located when the pod was looked for"
+                                 : status.error;
   }
   if (!words.empty()) out["message"] = words;
   out["startedAt"] = time_or_null(status.started_at);

@@ -31,7 +31,13 @@ PodWorker::PodWorker(const WorkerContext& context, Pod pod, const PodStatus* fou
   observed_.host_ip = context.node.address;
   observed_.containers = facts_of_status(pod_);
   observed_.address = string_or(find(pod_.status(), "podIP"));
-  if (found == nullptr) return;
+  if (found == nullptr) {
+    for (auto& [name, facts] : observed_.containers) {
+      const bool is_lost = facts.now && facts.now->state == ContainerState::kLost;
+      if (is_lost && context_.was_stopped) facts.now->error = "the cluster was stopped";
+    }
+    return;
+  }
   observed_.has_sandbox = true;
   observed_.is_lost = found->is_lost;
   observed_.address = found->address;

@@ -28,6 +28,7 @@ struct WorkerContext {
   Gpus* gpus = nullptr;
   NodeFacts node;
   std::string state_directory;
+  bool was_stopped = false;                       // on purpose, with all pods, before this run
   std::function<Variables(const Pod&)> services;  // the environment that tells of services
   std::function<void()> has_moved;                // told that a pod has got its address
   // Told of what a person should know of a pod.

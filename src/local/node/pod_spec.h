@@ -113,7 +113,7 @@ struct ContainerStatus {
   int exit_code = 0;  // 128 + signal where a signal ended it
   int exit_signal = 0;
   bool out_of_memory = false;
-  std::string error;  // why it did not start
+  std::string error;  // why it did not start, or how it was lost
 
   bool is_over() const { return state >= ContainerState::kExited; }
 };

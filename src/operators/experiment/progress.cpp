@@ -137,6 +137,10 @@ Outcome outcome_of(const ChildState::End& end, const Observed& o) {
   }
   if (const auto* pod = first_failed(o.pods)) {
     const auto* container = failed_container(*pod);
+    // The laptop cluster's word for what `grapnel down` ended.
+    if (container->reason.view() == "ClusterStopped") {
+      return {Phase::Failed, "ClusterStopped", "the cluster was stopped", container->exit_code};
+    }
     std::string message = fmt::format("{} ended with code {}", name_of(*pod), container->exit_code);
     if (!container->reason.empty() && container->reason.view() != "Error") {
       message += fmt::format(" ({})", container->reason.view());
