@@ -282,7 +282,6 @@ ResourceInfo Resource<JobSet>::info() {
                   {"Age", "date", ".metadata.creationTimestamp"}}};
 }
 
-// Cached text lives for ever: the annotation in which kubectl keeps the whole object must not.
 kube::MetaOptions Resource<JobSet>::kept_metadata() {
   return {.annotations = {"alpha.jobset.sigs.k8s.io/exclusive-topology",
                           "alpha.jobset.sigs.k8s.io/node-selector",

@@ -39,7 +39,7 @@ api::Pod pod(std::string_view name, std::string_view spec, std::string_view stat
             {{"apiVersion":"batch/v1","kind":"Job","name":"train-worker-0","uid":"{}",
               "controller":true}}]}},"spec":{},"status":{}}})",
       name, kUid, spec, status));
-  return *api::decode_pod(json, {});
+  return *api::decode_pod(json, {.all_labels = true});
 }
 
 TEST(Tree, ShowsEachLevelWithItsState) {

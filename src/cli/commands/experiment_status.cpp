@@ -45,7 +45,7 @@ class StatusView {
         jobs_(client, system_clock(), random_, {.kind = kinds::kJob, .filter = jobs_of(key_)},
               [](JsonView object) { return api::decode_job(object); }),
         pods_(client, system_clock(), random_, {.kind = kinds::kPod, .filter = pods_of(key_)},
-              [](JsonView object) { return api::decode_pod(object, {}); }),
+              [](JsonView object) { return api::decode_pod(object, {.all_labels = true}); }),
         changed_(executor) {
     for (runtime::InformerBase* informer : all()) {
       informer->on_synced([this] { changed_.notify_all(); });
