@@ -281,7 +281,7 @@ Result<T> decode(JsonView value, Unknown unknown = Unknown::kIgnore, std::string
 // A whole object of one of our kinds. Spec and status are as the API server stored them.
 template <class T>
 Result<T> decode_resource(JsonView object, Unknown unknown = Unknown::kIgnore) {
-  kube::MetaOptions kept{.all_annotations = true};
+  kube::MetaOptions kept;
   if constexpr (requires { Resource<T>::kept_metadata(); }) kept = Resource<T>::kept_metadata();
   auto meta = kube::decode_meta(object, kept);
   if (!meta) return fail(meta.error());

@@ -183,8 +183,9 @@ struct ResourceInfo {
 };
 
 // Specialised for each kind: static ResourceInfo info(), and static kube::MetaOptions
-// kept_metadata() where not all annotations are wanted. The kind itself is a struct with the
-// members `kube::Meta meta`, `spec` and `status`, the last two described.
+// kept_metadata() with the labels and annotations that are read; without it none is kept. The kind
+// itself is a struct with the members `kube::Meta meta`, `spec` and `status`, the last two
+// described.
 template <class T>
 struct Resource;
 

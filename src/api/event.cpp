@@ -7,7 +7,7 @@
 namespace grapnel::api {
 
 Result<Event> decode_event(JsonView object) {
-  auto meta = kube::decode_meta(object, {.all_labels = false});
+  auto meta = kube::decode_meta(object);
   if (!meta) return fail(std::move(meta.error()));
   const auto about = object.find("regarding");
   Event event{.meta = std::move(*meta),

@@ -41,4 +41,9 @@ ResourceInfo Resource<Experiment>::info() {
                       {"Message", "string", ".status.message", 1}}};
 }
 
+kube::MetaOptions Resource<Experiment>::kept_metadata() {
+  return {
+      .annotations = {"grapnel.dev/code", "grapnel.dev/environment", "grapnel.dev/work-directory"}};
+}
+
 }  // namespace grapnel::api

@@ -159,6 +159,7 @@ struct Experiment {
 template <>
 struct Resource<Experiment> {
   static ResourceInfo info();
+  static kube::MetaOptions kept_metadata();
 };
 
 template <>

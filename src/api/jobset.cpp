@@ -283,7 +283,6 @@ ResourceInfo Resource<JobSet>::info() {
                   {"Age", "date", ".metadata.creationTimestamp"}}};
 }
 
-// Cached text lives for ever: the annotation in which kubectl keeps the whole object must not.
 kube::MetaOptions Resource<JobSet>::kept_metadata() {
   using namespace keys::jobset;
   return {.annotations = {kExclusiveTopology, kNodeSelectorStrategy, kCreateSuspendedJobs,

@@ -32,11 +32,11 @@ TEST(JobSet, DefaultsAreThoseOfTheController) {
   EXPECT_FALSE(jobset.is_suspended());
 }
 
-TEST(JobSet, KeepsOnlyTheAnnotationsThatAreRead) {
+TEST(JobSet, KeepsOnlyTheMetadataThatIsRead) {
   const JobSet jobset = decode("{}");
   EXPECT_EQ(jobset.meta.annotations.size(), 1U);
   EXPECT_EQ(jobset.meta.annotations.get("alpha.jobset.sigs.k8s.io/exclusive-topology"), "rack");
-  EXPECT_EQ(jobset.meta.labels.get("l"), "1");
+  EXPECT_TRUE(jobset.meta.labels.empty());
 }
 
 TEST(JobSet, EncodesWhatItDecodes) {

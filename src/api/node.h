@@ -14,6 +14,6 @@ struct Node {
   bool operator==(const Node&) const = default;
 };
 
-Result<Node> decode_node(JsonView object, const kube::MetaOptions& kept = {});
+Result<Node> decode_node(JsonView object, const kube::MetaOptions& kept = {.all_labels = true});
 
 }  // namespace grapnel::api

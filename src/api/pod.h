@@ -60,7 +60,7 @@ struct Pod {
 
 std::string_view to_string(Pod::Phase phase);
 
-// Give the labels that planners read: a Pod's labels hold uids, which would be interned for ever.
+// Give the labels that planners read: a Pod has many, and some of them hold uids.
 Result<Pod> decode_pod(JsonView object, const kube::MetaOptions& kept);
 
 }  // namespace grapnel::api

@@ -16,7 +16,6 @@
 #include <list>
 #include <utility>
 
-#include "base/cancellation.h"
 #include "base/log.h"
 
 namespace grapnel {
@@ -54,18 +53,6 @@ class SystemClock final : public Clock {
 };
 
 }  // namespace
-
-bool is_cancellation(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const boost::system::system_error& e) {
-    return e.code() == asio::error::operation_aborted;
-  } catch (const asio::multiple_exceptions& e) {  // of two Tasks cancelled together
-    return is_cancellation(e.first_exception());
-  } catch (...) {
-    return false;
-  }
-}
 
 Clock& system_clock() {
   static SystemClock clock;

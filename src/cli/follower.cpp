@@ -37,7 +37,7 @@ Follower::Follower(Executor executor, kube::Client& client, Clock& clock, kube::
       experiments_(client, clock, random_, only_experiment(key_),
                    [](JsonView object) { return api::decode_resource<api::Experiment>(object); }),
       pods_(client, clock, random_, {.kind = kube::kinds::kPod, .filter = pods_of(key_)},
-            [](JsonView object) { return api::decode_pod(object, {}); }),
+            [](JsonView object) { return api::decode_pod(object, {.all_labels = true}); }),
       changed_(executor) {
   experiments_.cache().add_handler(
       [this](const api::Experiment*, const api::Experiment* after) { on_experiment(after); });

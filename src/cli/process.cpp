@@ -27,7 +27,7 @@ constexpr kube::Kind kPodLog{"local.grapnel.dev", "v1alpha1", "PodLog", "podlogs
 
 void add_pods(std::vector<api::Pod>& pods, const Json& list, const ProcessFilter& filter) {
   for (const Json& item : elements(find(list, "items"))) {
-    auto pod = api::decode_pod(item, {});
+    auto pod = api::decode_pod(item, {.all_labels = true});
     if (pod && filter.takes(*pod)) pods.push_back(std::move(*pod));
   }
 }

@@ -29,7 +29,7 @@ api::Pod pod(int rank, std::string_view spec, std::string_view status) {
       R"({{"metadata":{{"name":"train-worker-0-{0}","labels":{{"grapnel.dev/component":"worker",
             "batch.kubernetes.io/job-completion-index":"{0}"}}}},"spec":{1},"status":{2}}})",
       rank, spec, status));
-  return *api::decode_pod(json, {});
+  return *api::decode_pod(json, {.all_labels = true});
 }
 
 TEST(Tree, ShowsEachLevelWithItsState) {

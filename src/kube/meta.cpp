@@ -70,19 +70,16 @@ Uid::Uid(std::string_view text) {
     auto& half = halves[digits++ / 16];
     half = half << 4 | static_cast<uint64_t>(digit);
   }
-  if (uuid) {
-    form_ = Form::kUuid;
+  if (uuid && (halves[0] != 0 || halves[1] != 0)) {
     high_ = halves[0];
     low_ = halves[1];
   } else {
-    form_ = Form::kOther;
-    high_ = reinterpret_cast<uint64_t>(&Interned(text).str());
+    other_ = Interned(text);
   }
 }
 
 std::string Uid::text() const {
-  if (form_ == Form::kEmpty) return "";
-  if (form_ == Form::kOther) return *reinterpret_cast<const std::string*>(high_);
+  if (!is_uuid()) return other_.str();
   return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high_ >> 32, high_ >> 16 & 0xffff,
                      high_ & 0xffff, low_ >> 48, low_ & 0xffffffffffff);
 }

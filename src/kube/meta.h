@@ -24,24 +24,24 @@ namespace grapnel::kube {
 using ResourceVersion = uint64_t;
 ResourceVersion parse_resource_version(std::string_view text);
 
-// 16 bytes where the text is a UUID, otherwise an interned string.
+// 16 bytes where the text is a UUID, otherwise an interned string as well.
 class Uid {
  public:
   Uid() = default;
   explicit Uid(std::string_view text);
   std::string text() const;
-  bool empty() const { return form_ == Form::kEmpty; }
+  bool empty() const { return !is_uuid() && other_.empty(); }
   bool operator==(const Uid&) const = default;
   template <class H>
   friend H AbslHashValue(H h, const Uid& uid) {
-    return H::combine(std::move(h), uid.high_, uid.low_);
+    return H::combine(std::move(h), uid.high_, uid.low_, uid.other_);
   }
 
  private:
-  enum class Form : uint8_t { kEmpty, kUuid, kOther };
-  uint64_t high_ = 0;  // kOther: the address of the interned text
+  bool is_uuid() const { return high_ != 0 || low_ != 0; }
+  uint64_t high_ = 0;
   uint64_t low_ = 0;
-  Form form_ = Form::kEmpty;
+  Interned other_;  // any other text, and the UUID of zeros
 };
 
 // Labels, or the annotations that were asked for: sorted by key, few enough for a scan.
@@ -104,13 +104,12 @@ struct Meta {
   bool operator==(const Meta&) const = default;
 };
 
-// Which labels and annotations a cached object keeps. Annotations can be large, so none are kept
-// unless a planner reads them. All labels are kept unless `all_labels` is false. Set that for
-// objects whose labels do not repeat (hashes, uids), since interned text is never freed.
+// Which labels and annotations a cached object keeps: those that a planner reads. Annotations can
+// be large (kubectl keeps the whole object in one), and a change of what is not kept tells nobody.
 struct MetaOptions {
   bool all_annotations = false;
   std::vector<std::string_view> annotations;
-  bool all_labels = true;
+  bool all_labels = false;
   std::vector<std::string_view> labels;
 };
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/cancellation.h"
 #include "base/log.h"
 
 namespace grapnel::runtime {

@@ -136,7 +136,7 @@ kube::Kind kind_of(const Json& command) {
   const Json* parts = find(command, "kind");
   if (parts == nullptr || !parts->is_array() || parts->get_array().size() != 5) return {};
   const JsonArray& list = parts->get_array();
-  const auto part = [&list](size_t i) { return Interned(string_or(&list[i])).view(); };
+  const auto part = [&list](size_t i) { return keep_text(string_or(&list[i])); };
   return {part(0), part(1), part(2), part(3), bool_or(&list[4])};
 }
 

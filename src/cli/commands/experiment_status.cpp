@@ -40,7 +40,7 @@ class StatusView {
              .filter = {.ns = key_.ns.str(), .field_selector = "metadata.name=" + key_.name}},
             [](JsonView object) { return api::decode_resource<api::Experiment>(object); }),
         pods_(client, system_clock(), random_, {.kind = kinds::kPod, .filter = pods_of(key_)},
-              [](JsonView object) { return api::decode_pod(object, {}); }),
+              [](JsonView object) { return api::decode_pod(object, {.all_labels = true}); }),
         changed_(executor) {
     for (runtime::InformerBase* informer : all()) {
       informer->on_synced([this] { changed_.notify_all(); });

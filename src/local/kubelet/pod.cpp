@@ -55,9 +55,8 @@ bool Pod::operator==(const Pod& other) const {
 }
 
 Result<Pod> decode_pod(JsonView object) {
-  // A Pod's labels contain uids, which would stay interned forever; read labels from the object
-  // instead.
-  auto meta = kube::decode_meta(object, {.all_labels = false});
+  // Labels and annotations are read from the object.
+  auto meta = kube::decode_meta(object);
   if (!meta) return fail(std::move(meta.error()));
   Json whole = object.to_json();
   if (JsonObject* fields = whole.if_object()) {

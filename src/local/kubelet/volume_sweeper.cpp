@@ -11,7 +11,7 @@ VolumeSweeper::VolumeSweeper(Options options)
       volumes_(*options_.client, *options_.clock, *options_.random,
                runtime::InformerOptions{.kind = kube::kinds::kPersistentVolume},
                [](JsonView object) -> Result<Volume> {
-                 auto meta = kube::decode_meta(object, {.all_labels = false});
+                 auto meta = kube::decode_meta(object);
                  if (!meta) return fail(meta.error());
                  return Volume{std::move(*meta)};
                }),

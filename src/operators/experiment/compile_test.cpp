@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "operators/experiment/code.h"
 #include "operators/experiment/manifest.h"
+#include "operators/experiment/pod_template.h"
 
 namespace grapnel::experiment {
 namespace {
@@ -211,6 +213,13 @@ TEST(Compile, TheShellSeesTheCommandAsItIsWritten) {
   // The kubelet makes one `$` of two.
   EXPECT_EQ(to_text(*at(at(pod, "containers")->as_array().at(0), "command")),
             R"~(["/bin/sh","-c","echo $$$$ $HOME $(date) $$$$$x"])~");
+}
+
+TEST(Compile, ReadsOnlyAnnotationsThatCachesKeep) {
+  const auto kept = api::Resource<api::Experiment>::kept_metadata().annotations;
+  for (const auto key : {kCodeAnnotation, kEnvironmentAnnotation, kWorkDirectoryAnnotation}) {
+    EXPECT_NE(std::ranges::find(kept, key), kept.end()) << key;
+  }
 }
 
 TEST(Compile, OnTheLaptopProgramsAreFoundAsTheCallerFindsThem) {

@@ -71,7 +71,7 @@ TEST_P(ExperimentPlan, Answers) {
     if (find(pod.at("status"), "deleting") != nullptr) {
       pod.at("metadata").as_object()["deletionTimestamp"] = "2026-01-01T00:09:00Z";
     }
-    pods.push_back(api::decode_pod(pod, {}).value());
+    pods.push_back(api::decode_pod(pod, {.all_labels = true}).value());
     observed.pods.push_back(&pods.back());
   }
 

@@ -19,7 +19,7 @@ bool Claim::is_bound() const {
 }
 
 Result<Claim> decode_claim(JsonView object) {
-  auto meta = kube::decode_meta(object, {.all_labels = false});
+  auto meta = kube::decode_meta(object);
   if (!meta) return fail(meta.error());
   return Claim{std::move(*meta), part(object, "spec"), part(object, "status")};
 }
@@ -38,8 +38,7 @@ kube::Uid PersistentVolume::claim_uid() const {
 }
 
 Result<PersistentVolume> decode_persistent_volume(JsonView object) {
-  auto meta = kube::decode_meta(
-      object, {.annotations = {"pv.kubernetes.io/provisioned-by"}, .all_labels = false});
+  auto meta = kube::decode_meta(object, {.annotations = {"pv.kubernetes.io/provisioned-by"}});
   if (!meta) return fail(meta.error());
   const Json status = part(object, "status");
   return PersistentVolume{std::move(*meta), part(object, "spec"),

@@ -47,7 +47,7 @@ Result<CronJob> decode_cron_job(JsonView object) {
 }
 
 Result<CronChild> decode_cron_child(JsonView object) {
-  auto meta = kube::decode_meta(object, {.all_labels = false});
+  auto meta = kube::decode_meta(object);
   if (!meta) return fail(meta.error());
   CronChild job{.meta = std::move(*meta)};
   const auto status = object.find("status");

@@ -15,7 +15,7 @@ struct Definition {
 };
 
 Result<Definition> decode_definition(JsonView object) {
-  auto meta = kube::decode_meta(object, {.all_labels = false});
+  auto meta = kube::decode_meta(object);
   if (!meta) return fail(meta.error());
   Definition definition{.meta = std::move(*meta)};
   const auto spec = object.find("spec");

@@ -54,7 +54,7 @@ bool EndpointsObject::operator==(const EndpointsObject& other) const {
 }
 
 Result<EndpointsService> decode_endpoints_service(JsonView object) {
-  auto meta = kube::decode_meta(object);
+  auto meta = kube::decode_meta(object, {.all_labels = true});
   if (!meta) return fail(meta.error());
   EndpointsService service{.meta = std::move(*meta)};
   const auto spec = object.find("spec");
@@ -75,7 +75,7 @@ Result<EndpointsService> decode_endpoints_service(JsonView object) {
 }
 
 Result<EndpointsPod> decode_endpoints_pod(JsonView object) {
-  auto meta = kube::decode_meta(object);
+  auto meta = kube::decode_meta(object, {.all_labels = true});
   if (!meta) return fail(meta.error());
   EndpointsPod pod{.meta = std::move(*meta)};
   if (const auto spec = object.find("spec")) {
@@ -103,14 +103,14 @@ Result<EndpointsPod> decode_endpoints_pod(JsonView object) {
 }
 
 Result<EndpointsObject> decode_endpoints(JsonView object) {
-  auto meta = kube::decode_meta(object);
+  auto meta = kube::decode_meta(object, {.all_labels = true});
   if (!meta) return fail(meta.error());
   const auto subsets = object.find("subsets");
   return EndpointsObject{std::move(*meta), subsets ? subsets->to_json() : Json(JsonArray())};
 }
 
 Result<EndpointsObject> decode_endpoint_slice(JsonView object) {
-  auto meta = kube::decode_meta(object);
+  auto meta = kube::decode_meta(object, {.all_labels = true});
   if (!meta) return fail(meta.error());
   JsonObject content;
   for (const auto* key : {"endpoints", "ports"}) {

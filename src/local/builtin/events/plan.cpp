@@ -10,7 +10,7 @@ constexpr hours kKept{1};
 }  // namespace
 
 Result<OldEvent> decode_old_event(JsonView object) {
-  auto meta = kube::decode_meta(object, {.all_labels = false});
+  auto meta = kube::decode_meta(object);
   if (!meta) return fail(meta.error());
   OldEvent event{.meta = std::move(*meta)};
   event.last_seen = event.meta.created;

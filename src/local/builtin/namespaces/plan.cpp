@@ -101,7 +101,7 @@ bool Namespace::operator==(const Namespace& other) const {
 }
 
 Result<Namespace> decode_namespace(JsonView object) {
-  auto meta = kube::decode_meta(object, {.all_labels = false});
+  auto meta = kube::decode_meta(object);
   if (!meta) return fail(meta.error());
   Namespace ns{.meta = std::move(*meta)};
   const auto spec = object.find("spec");

@@ -18,7 +18,7 @@ struct Certificate {
 };
 
 Result<Certificate> decode_certificate(JsonView object) {
-  auto meta = kube::decode_meta(object, {.all_labels = false});
+  auto meta = kube::decode_meta(object);
   if (!meta) return fail(meta.error());
   Certificate certificate{.meta = std::move(*meta)};
   const auto data = object.find("data");

@@ -20,7 +20,7 @@ bool is_shown_twice(const kube::Kind& kind) {
 }  // namespace
 
 Result<AnyObject> decode_any_object(JsonView object) {
-  auto meta = kube::decode_meta(object, {.all_labels = false});
+  auto meta = kube::decode_meta(object);
   if (!meta) return fail(meta.error());
   AnyObject any{.meta = std::move(*meta)};
   if (any.meta.owners.empty()) return any;

@@ -26,15 +26,14 @@ const JsonArray& list_of(const Json& value, std::string_view key) {
 std::vector<kube::Kind> kinds_of_discovery(const Json& document) {
   std::vector<kube::Kind> kinds;
   for (const Json& group : list_of(document, "items")) {
-    const Interned name(string_or(at(group, "metadata", "name")));
+    const auto name = keep_text(string_or(at(group, "metadata", "name")));
     for (const Json& version : list_of(group, "versions")) {
       for (const Json& resource : list_of(version, "resources")) {
-        const kube::Kind kind{
-            .group = name.view(),
-            .version = Interned(string_or(find(version, "version"))).view(),
-            .kind = Interned(string_or(at(resource, "responseKind", "kind"))).view(),
-            .plural = Interned(string_or(find(resource, "resource"))).view(),
-            .namespaced = string_or(find(resource, "scope")) == "Namespaced"};
+        const kube::Kind kind{.group = name,
+                              .version = keep_text(string_or(find(version, "version"))),
+                              .kind = keep_text(string_or(at(resource, "responseKind", "kind"))),
+                              .plural = keep_text(string_or(find(resource, "resource"))),
+                              .namespaced = string_or(find(resource, "scope")) == "Namespaced"};
         constexpr std::array kVerbs{"list", "watch", "delete"};
         const bool known = std::ranges::any_of(kinds, [&](const kube::Kind& other) {
           return other.group == kind.group && other.plural == kind.plural;

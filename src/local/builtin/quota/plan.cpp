@@ -28,7 +28,7 @@ bool QuotaPod::operator==(const QuotaPod& other) const {
 }
 
 Result<ResourceQuota> decode_resource_quota(JsonView object) {
-  auto meta = kube::decode_meta(object, {.all_labels = false});
+  auto meta = kube::decode_meta(object);
   if (!meta) return fail(meta.error());
   ResourceQuota quota{.meta = std::move(*meta)};
   JsonObject kept{{"metadata", JsonObject{{"name", quota.meta.name()}}}};
@@ -40,7 +40,7 @@ Result<ResourceQuota> decode_resource_quota(JsonView object) {
 }
 
 Result<QuotaPod> decode_quota_pod(JsonView object) {
-  auto meta = kube::decode_meta(object, {.all_labels = false});
+  auto meta = kube::decode_meta(object);
   if (!meta) return fail(meta.error());
   JsonObject spec;
   if (const auto given = object.find("spec")) {

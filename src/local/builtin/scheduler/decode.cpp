@@ -90,7 +90,7 @@ std::optional<JsonView> condition_of(const std::optional<JsonView>& status, std:
 }  // namespace
 
 Result<SchedulerNode> decode_scheduler_node(JsonView object) {
-  auto meta = kube::decode_meta(object);
+  auto meta = kube::decode_meta(object, {.all_labels = true});
   if (!meta) return fail(meta.error());
   SchedulerNode node{.meta = std::move(*meta)};
   const auto status = object.find("status");
@@ -106,7 +106,7 @@ Result<SchedulerNode> decode_scheduler_node(JsonView object) {
 }
 
 Result<SchedulerPod> decode_scheduler_pod(JsonView object) {
-  auto meta = kube::decode_meta(object, {.all_labels = false});
+  auto meta = kube::decode_meta(object);
   if (!meta) return fail(meta.error());
   SchedulerPod pod{.meta = std::move(*meta)};
   const auto status = object.find("status");

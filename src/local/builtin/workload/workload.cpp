@@ -90,7 +90,7 @@ Result<Deployment> decode_deployment(JsonView object) {
 
 Result<WorkloadPod> decode_workload_pod(JsonView object) {
   static constexpr std::string_view kDeletionCost = "controller.kubernetes.io/pod-deletion-cost";
-  auto meta = kube::decode_meta(object, {.annotations = {kDeletionCost}});
+  auto meta = kube::decode_meta(object, {.annotations = {kDeletionCost}, .all_labels = true});
   if (!meta) return fail(meta.error());
   WorkloadPod pod{.meta = std::move(*meta)};
   pod.deletion_cost = number_of(pod.meta.annotations.get(kDeletionCost));
