@@ -30,8 +30,7 @@ void gather_pods(Observed& observed, const api::Experiment& experiment,
     const auto* owner = pod->meta.controller();
     if (pod->meta.labels.has(experiment::kCompanionLabel)) {
       if (owner && owner->uid == experiment.meta.uid) observed.tensorboard = pod;
-    } else if (observed.child &&
-               pod->meta.labels.get(jobset::keys::kJobSetUid) == observed.child->meta.uid.text()) {
+    } else if (observed.child && observed.child->owns(*pod)) {
       observed.pods.push_back(pod);
     }
   }

@@ -23,13 +23,13 @@ struct Claim {
 };
 
 Result<Claim> decode_claim(JsonView object) {
-  auto meta = kube::decode_meta(object, {.all_labels = false, .labels = {kJobSetName}});
+  auto meta = kube::decode_meta(object, {.labels = {kJobSetName}});
   if (!meta) return fail(meta.error());
   return Claim{std::move(*meta)};
 }
 
 Result<api::Service> decode_service(JsonView object) {
-  return api::decode_service(object, {.all_labels = false});
+  return api::decode_service(object);
 }
 
 Result<api::Node> decode_node(JsonView object) {

@@ -9,7 +9,7 @@ namespace {
 using namespace grapnel;
 
 Result<Card> decode_card(JsonView object) {
-  auto meta = kube::decode_meta(object, {.all_labels = false});
+  auto meta = kube::decode_meta(object);
   if (!meta) return fail(meta.error());
   return Card{std::move(*meta)};
 }

@@ -1,5 +1,6 @@
 #include "operators/experiment/child_state.h"
 
+#include "operators/common/object.h"
 #include "operators/jobset/names.h"
 
 namespace grapnel::experiment {
@@ -38,7 +39,7 @@ bool ChildState::owns(const api::Pod& pod) const {
 
 ChildState jobset_child_state(const api::JobSet& jobset) {
   const auto* controller = jobset.meta.controller();
-  return {.ref = jobset::ref_to(jobset),
+  return {.ref = operators::ref_to(jobset),
           .owner = controller == nullptr ? kube::Uid() : controller->uid,
           .is_suspended = jobset.is_suspended(),
           .restarts = jobset.status.restarts.value_or(0),

@@ -36,7 +36,7 @@ bool ChildJob::operator==(const ChildJob& other) const {
 }
 
 Result<ChildJob> decode_child_job(JsonView object) {
-  auto job = api::decode_job(object, {.all_labels = false});
+  auto job = api::decode_job(object);
   if (!job) return fail(std::move(job.error()));
   return ChildJob{std::move(*job), decode_place(api::view_at(object.find("metadata"), "labels"))};
 }
