@@ -60,10 +60,10 @@ Result<StartReport> read_start_report(int fd, Duration longest) {
       rest.erase(0, end + 1);
       if (!line) continue;
       if (const Json* warning = find(*line, "warning")) {
-        report.warnings.emplace_back(string_or(*warning));
+        report.warnings.emplace_back(string_or(warning));
       }
       if (find(*line, "ready") != nullptr) report.ready = true;
-      if (const Json* failed = find(*line, "failed")) report.failure = string_or(*failed);
+      if (const Json* failed = find(*line, "failed")) report.failure = string_or(failed);
     }
   }
   return report;
