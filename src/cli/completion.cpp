@@ -56,6 +56,7 @@ std::vector<CommandWords> command_tree(const CLI::App& app) {
   for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     CommandWords words{.name = command->get_name(), .help = command->get_description()};
     for (const auto* option : command->get_options()) {
+      if (option->get_group().empty()) continue;  // not for people
       for (const auto& name : option->get_lnames()) words.options.push_back("--" + name);
       for (const auto& name : option->get_snames()) words.options.push_back("-" + name);
     }

@@ -17,6 +17,7 @@ Task<Result<>> FollowedLog::open() {
   auto stream = co_await client_.logs(pod_, options_);
   if (!stream) co_return fail(std::move(stream.error()));
   lines_.emplace(std::move(*stream));
+  was_open_ = true;
   co_return Result<>();
 }
 

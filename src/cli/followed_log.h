@@ -20,6 +20,7 @@ class FollowedLog {
   // both the next call opens it again, where it was.
   Task<Result<std::optional<std::string>>> next();
   bool is_open() const { return lines_.has_value(); }
+  bool was_open() const { return was_open_; }  // at least once
 
  private:
   Task<Result<>> open();
@@ -29,6 +30,7 @@ class FollowedLog {
   kube::LogOptions options_;
   LogPosition position_;
   std::optional<LineReader> lines_;
+  bool was_open_ = false;
 };
 
 }  // namespace grapnel::cli

@@ -18,9 +18,11 @@ runtime::InformerOptions only_experiment(const kube::Key& key) {
           .filter = {.ns = key.ns.str(), .field_selector = "metadata.name=" + key.name}};
 }
 
-// A server or a node that is restarted is there again in a while.
-bool may_heal(const Error& error) {
-  return error.is_transient() || error.code >= 500;
+// A server or a node that is restarted is there again in a while. Until it has found its processes
+// it may say that there are none (400).
+bool may_heal(const Error& error, bool worked_before) {
+  return error.is_transient() || error.code >= 500 ||
+         (worked_before && error.is(Reason::kBadRequest));
 }
 
 }  // namespace
@@ -63,20 +65,23 @@ void Follower::on_experiment(const api::Experiment* after) {
 
 void Follower::on_pod(const api::Pod* before, const api::Pod* after) {
   if (after != nullptr && has_started(*after) && options_.filter.processes.takes(*after)) {
-    read(*after);
+    read(*after, after->is_finished());
+  } else if (after == nullptr) {
+    const auto reader = readers_.find(before->meta.uid.text());
+    if (reader == readers_.end()) return;
+    reader->second.has_ended = true;
+    changed_.notify_all();
   }
-  const auto reader = readers_.find((after == nullptr ? before : after)->meta.uid.text());
-  if (reader == readers_.end()) return;
-  reader->second.has_ended = after == nullptr || after->is_finished();
-  changed_.notify_all();
 }
 
-void Follower::read(const api::Pod& pod) {
+void Follower::read(const api::Pod& pod, bool has_ended) {
   const auto uid = pod.meta.uid.text();
   if (options_.printed.contains(uid)) return;
   const auto [found, is_new] = readers_.try_emplace(uid);
-  if (!is_new) return;
   Reader& reader = found->second;
+  reader.has_ended = has_ended;
+  changed_.notify_all();
+  if (!is_new) return;
   reader.name = process_of(pod).name;
   reader.heard = clock_.instant();
   reader.task = spawn(executor_, print_logs(pod.meta.key, process_of(pod), reader));
@@ -86,26 +91,25 @@ void Follower::read(const api::Pod& pod) {
 // only when it was opened after its process had ended.
 Task<> Follower::print_logs(kube::Key pod, Process source, Reader& reader) {
   FollowedLog log(client_, {.ns = pod.ns.str(), .name = pod.name}, options_.logs);
-  bool has_read = false;
   bool is_whole = false;
   Duration pause = kFirstPause;
   for (;;) {
     if (!log.is_open()) is_whole = reader.has_ended || options_.logs.previous;
     const auto line = co_await log.next();
     if (line && *line) {
-      has_read = true;
       pause = kFirstPause;
       reader.heard = clock_.instant();
       if (options_.filter.takes_line(**line)) printer_.line(source.name, source.rank, **line);
       continue;
     }
     if (line && is_whole) co_return;
-    if (!line && !may_heal(line.error())) {
+    if (!line && !may_heal(line.error(), log.was_open())) {
       // What there was of a pod that is gone has been read.
-      if (line.error().is(Reason::kNotFound) && (has_read || gone_)) co_return;
+      if (line.error().is(Reason::kNotFound) && (log.was_open() || gone_)) co_return;
       printer_.note(
-          has_read ? fmt::format("the logs of {} broke off: {}", source.name, line.error().message)
-                   : fmt::format("no logs of {}: {}", source.name, line.error().message));
+          log.was_open()
+              ? fmt::format("the logs of {} broke off: {}", source.name, line.error().message)
+              : fmt::format("no logs of {}: {}", source.name, line.error().message));
       co_return;
     }
     const Instant again = clock_.instant() + pause;
@@ -121,18 +125,11 @@ Task<> Follower::read_the_rest() {
   for (;;) {
     const auto found = co_await find_logged_processes(client_, key_, options_.filter.processes);
     if (found) {
-      for (const auto* pods : {&found->gone, &found->there}) {
-        for (const auto& pod : *pods) {
-          read(pod);
-          const auto reader = readers_.find(pod.meta.uid.text());
-          if (reader == readers_.end()) continue;
-          reader->second.has_ended = pods == &found->gone || pod.is_finished();
-        }
-      }
-      changed_.notify_all();
+      for (const auto& pod : found->gone) read(pod, true);
+      for (const auto& pod : found->there) read(pod, pod.is_finished());
       co_return;
     }
-    if (!may_heal(found.error())) {
+    if (!may_heal(found.error(), true)) {
       printer_.note(fmt::format("its processes cannot be listed: {}", found.error().message));
       co_return;
     }
@@ -141,15 +138,20 @@ Task<> Follower::read_the_rest() {
 }
 
 Task<> Follower::finish_reading() {
-  const Instant end = clock_.instant() + kLogsToCome;
+  const Instant began = clock_.instant();
   for (auto& [uid, reader] : readers_) {
     while (!reader.task.done()) {
-      const Instant deadline = reader.has_ended && !gone_ ? reader.heard + kLongestSilence : end;
-      if (clock_.instant() >= deadline) {
-        printer_.note(fmt::format("the end of the logs of {} did not come", reader.name));
-        break;
+      const bool is_to_come = reader.has_ended && !gone_;
+      const Instant deadline =
+          is_to_come ? std::max(reader.heard, began) + kLongestSilence : began + kLogsToCome;
+      if (clock_.instant() < deadline) {
+        co_await with_deadline(clock_, deadline, reader.task.join());
+        continue;
       }
-      co_await with_deadline(clock_, deadline, reader.task.join());
+      if (is_to_come) {
+        printer_.note(fmt::format("the end of the logs of {} did not come", reader.name));
+      }
+      break;
     }
   }
 }

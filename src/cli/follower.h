@@ -46,7 +46,7 @@ class Follower {
 
   void on_experiment(const api::Experiment* after);
   void on_pod(const api::Pod* before, const api::Pod* after);
-  void read(const api::Pod& pod);
+  void read(const api::Pod& pod, bool has_ended);
   bool has_ended() const { return last_ && last_->end_time; }
   Task<> print_logs(kube::Key pod, Process source, Reader& reader);
   Task<> follow();

@@ -40,7 +40,7 @@ class Cluster(Grapnel):
         return self.followers[-1]
 
     def inputs(self, name):
-        return next((self.folder / "experiments").glob(f"**/{name}/**/inputs"))
+        return next((self.folder / "experiments").glob(f"**/*{name}*/**/inputs"))
 
 
 @pytest.fixture
@@ -102,7 +102,6 @@ def test_who_follows_ends_when_the_cluster_has_stopped(cluster, tmp_path, how):
         code, text = process.wait(timeout=60), logs[what].read_text()
         assert code == 1, (what, text)
         assert text.splitlines()[-1] == "the cluster 'default' has stopped", (what, text)
-    assert cluster("status", "train").returncode != 0
 
 
 def test_followers_find_a_cluster_that_is_restarted(cluster, tmp_path):
@@ -282,7 +281,7 @@ users: [{{name: x, user: {{}}}}]
                         ["list", "-A"], ["top", "x"], ["cancel", "x"], ["exec", "x", "--", "true"],
                         ["port-forward", "x", ":80"]):
             # What follows goes on asking such a server: it is told to end, and ends by that.
-            ended = subprocess.run(["timeout", "3", *program.command(*command, "--kubeconfig", config)],
+            ended = subprocess.run(["timeout", "2", *program.command(*command, "--kubeconfig", config)],
                                    env=program.environment, cwd=ROOT, capture_output=True, text=True, timeout=60)
             assert ended.returncode in (0, 1, 2, 124), (command, ended.returncode, ended.stderr)
             assert "terminate called" not in ended.stderr and "Sanitizer" not in ended.stderr, (command, ended.stderr)
