@@ -12,8 +12,8 @@
 namespace grapnel::local::kubelet {
 namespace {
 
-// Nothing tells us that a log file has grown, so we look.
-constexpr Duration kLogPoll = milliseconds(50);
+// What a container prints in that time is sent together.
+constexpr Duration kLogPause = milliseconds(10);
 
 using Write = Task<Result<>> (PodStreams::*)(std::string_view);
 
@@ -60,9 +60,11 @@ Task<> pass_all_input(Executor executor, PodStreams& from, std::shared_ptr<FdStr
   for (;;) co_await never.wait();
 }
 
-Task<> note_end(http::Exchange& exchange, std::shared_ptr<bool> ended) {
+Task<> note_end(http::Exchange& exchange, std::shared_ptr<bool> ended,
+                std::shared_ptr<LogWatch::Follower> follower) {
   co_await exchange.closed();
   *ended = true;
+  follower->wake();
 }
 
 }  // namespace
@@ -142,6 +144,8 @@ Task<Result<>> Backend::logs(PodLogRequest request, http::Exchange& exchange) {
                    .since = request.since_time,
                    .limit_bytes = request.limit_bytes};
   if (request.since_seconds) filter.since = options_.clock->now() - seconds(*request.since_seconds);
+  // Before the first look: from then on nothing is missed.
+  const auto follower = request.follow ? watch_.follow(*path) : nullptr;
   LogFiles files(*path, filter);
   LogFormatter formatter(filter);
   auto begun =
@@ -150,22 +154,23 @@ Task<Result<>> Backend::logs(PodLogRequest request, http::Exchange& exchange) {
 
   const auto has_gone = std::make_shared<bool>(false);
   Spawned watching;
-  if (request.follow) watching = spawn(options_.executor, note_end(exchange, has_gone));
+  if (request.follow) watching = spawn(options_.executor, note_end(exchange, has_gone, follower));
   Result<> done;
+  Instant rested{};  // until when what comes is collected
   // Asked before the file is read: what was written before the end is then read after it.
   bool goes_on = request.follow && is_still_written(request, *path);
   while (done && !formatter.is_full() && !*has_gone) {
     const std::string bytes = files.read();
     if (bytes.empty()) {
       if (!goes_on) break;
-      co_await options_.clock->sleep(kLogPoll);
+      co_await options_.clock->sleep_until(rested);
+      co_await follower->wait();
       goes_on = is_still_written(request, *path);
-      // The writer may be a moment behind the end of the container.
-      if (!goes_on) co_await options_.clock->sleep(kLogPoll);
       continue;
     }
     const std::string text = formatter.add(bytes);
     if (!text.empty()) done = co_await exchange.write(text);
+    rested = options_.clock->instant() + kLogPause;
   }
   if (request.follow) {
     watching.cancel();

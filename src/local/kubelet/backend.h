@@ -4,6 +4,7 @@
 #include "base/async.h"
 #include "local/apiserver/pod_backend.h"
 #include "local/kubelet/kept_logs.h"
+#include "local/kubelet/log_watch.h"
 #include "local/kubelet/pod_directory.h"
 #include "local/kubelet/usage.h"
 #include "local/node/pod_runner.h"
@@ -19,9 +20,17 @@ class Backend final : public PodBackend {
     std::string state_directory;
     const KeptLogs* kept = nullptr;
   };
-  explicit Backend(Options options) : options_(std::move(options)), sampler_(*options_.clock) {}
+  explicit Backend(Options options)
+      : options_(std::move(options)),
+        sampler_(*options_.clock),
+        watch_(options_.executor, *options_.clock) {}
   // Without a runner everything is refused.
-  void set_runner(PodRunner* runner) { runner_ = runner; }
+  void set_runner(PodRunner* runner) {
+    runner_ = runner;
+    containers_changed();
+  }
+  // One of them has ended, or its pod is gone: so may its log.
+  void containers_changed() { watch_.wake_all(); }
 
   Task<Result<>> logs(PodLogRequest request, http::Exchange& exchange) override;
   Task<Result<PodExit>> exec(PodExecRequest request, PodStreams& streams) override;
@@ -44,6 +53,7 @@ class Backend final : public PodBackend {
   Options options_;
   PodRunner* runner_ = nullptr;
   UsageSampler sampler_;
+  LogWatch watch_;
 };
 
 }  // namespace grapnel::local::kubelet

@@ -127,10 +127,12 @@ Task<Result<>> Kubelet::Impl::open() {
                                 .on_status =
                                     [this](const std::string& uid, const ContainerStatus& status) {
                                       if (auto* worker = worker_of(uid)) worker->take(status);
+                                      backend.containers_changed();
                                     },
                                 .on_lost =
                                     [this](const std::string& uid) {
                                       if (auto* worker = worker_of(uid)) worker->sandbox_is_lost();
+                                      backend.containers_changed();
                                     }});
   if (!opened) co_return fail_in("starting the node", opened.error());
   runner = std::move(*opened);
@@ -441,6 +443,7 @@ Task<Result<>> Kubelet::run() {
         if (found == impl.workers.end()) continue;
         co_await found->second.task.join();
         impl.workers.erase(found);
+        impl.backend.containers_changed();
       }
       if (!impl.is_stopping && impl.ended.empty()) co_await impl.changed.wait();
     }
