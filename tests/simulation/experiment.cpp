@@ -166,10 +166,8 @@ class ExperimentSubject final : public Subject {
         server.find(kinds::kJobSet, {Interned("default"), std::string(name)});
     if (child == nullptr) {
       const auto reason = string_or(at(experiment, "status", "reason"));
-      // One that comes while the child of its predecessor is still there finds the name taken.
-      const bool may_be =
-          children_deleted_.contains(meta_text(experiment, "uid")) ||
-          phase == "Cancelled" || reason == "ChildDeleted" || reason == "NameTaken";
+      const bool may_be = children_deleted_.contains(meta_text(experiment, "uid")) ||
+                          phase == "Cancelled" || reason == "ChildDeleted";
       if (!may_be) return fmt::format("experiment {} has no child, and is {}", name, phase);
     } else if (phase == "Succeeded" ? !is_true(*child, "Completed")
                                     : phase == "Failed" && !is_true(*child, "Failed")) {
