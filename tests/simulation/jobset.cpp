@@ -83,13 +83,17 @@ std::shared_ptr<void> add_jobset_controller(runtime::Manager& manager, const std
   return nullptr;
 }
 
-WebhookConfigurations jobset_webhooks() {
+}  // namespace
+
+WebhookConfigurations our_webhooks() {
   auto admission = std::make_shared<runtime::Admission>();
   controllers::add_admissions(*admission);
   return {.mutating = controllers::mutating_webhooks("default", "grapnel"),
           .validating = controllers::validating_webhooks("default", "grapnel"),
           .admission = std::move(admission)};
 }
+
+namespace {
 
 class JobSetSubject final : public Subject {
  public:
@@ -104,7 +108,7 @@ class JobSetSubject final : public Subject {
             {.kind = kinds::kNode, .has_status = true}};
   }
   std::vector<Json> definitions() const override { return {api::jobset_crd()}; }
-  WebhookConfigurations webhooks() const override { return jobset_webhooks(); }
+  WebhookConfigurations webhooks() const override { return our_webhooks(); }
 
   std::shared_ptr<void> install(runtime::Manager& manager, const std::string& ns) override {
     return add_jobset_controller(manager, ns);
@@ -113,7 +117,8 @@ class JobSetSubject final : public Subject {
   void disturb(Server& server, Random& random, Moment moment) override {
     const std::string name(1, static_cast<char>('x' + random.below(3)));
     const std::string all = collection_of(kinds::kJobSet);
-    if (options_.blocks_and_loses_nodes && random.chance(0.3)) {
+    if (options_.blocks_and_loses_nodes && random.chance(0.4)) {
+      if (random.chance(0.3)) cluster_.recover_nodes(server);
       return cluster_.lose_node(server, random, moment.now);
     }
     switch (random.below(8)) {
@@ -145,7 +150,8 @@ class JobSetSubject final : public Subject {
 
   std::optional<Duration> live(Server& server, Random& random, Moment moment) override {
     if (!moment.trouble) recover_in_time(server, moment.now);
-    auto next = cluster_.step(server, random, moment.now, moment.trouble ? 0.25 : 0.0);
+    const double failures = options_.blocks_and_loses_nodes ? 0.6 : 0.25;
+    auto next = cluster_.step(server, random, moment.now, moment.trouble ? failures : 0.0);
     if (!moment.trouble && cluster_.has_lost_nodes()) {
       next = std::min(next.value_or(seconds(5)), Duration(seconds(5)));
     }

@@ -125,7 +125,7 @@ std::optional<Duration> JobSetCluster::step(Server& server, Random& random, Time
   std::map<std::string_view, std::vector<const Json*>> pods;
   for (const Json* pod : server.all(kinds::kPod)) pods[controller_of(*pod)].push_back(pod);
   did |= one_of(server.all(kinds::kJob), random, [&](const Json& job) {
-    return step_job(server, random, job, pods[meta_text(job, "uid")]);
+    return step_job(server, random, job, pods[meta_text(job, "uid")], now);
   });
   if (did) return Duration::zero();
   std::optional<Duration> next;
@@ -169,11 +169,13 @@ bool JobSetCluster::step_pod(Server& server, Random& random, const Json& pod, do
 }
 
 bool JobSetCluster::step_job(Server& server, Random& random, const Json& job,
-                             const std::vector<const Json*>& pods) {
+                             const std::vector<const Json*>& pods, Time now) {
   // What is in foreground deletion is the garbage collector's.
   if (is_going(job) || is_true(job, "Complete") || is_true(job, "Failed")) return false;
   const bool failing = is_true(job, "FailureTarget");
-  if (!failing && !bool_or(at(job, "spec", "suspend"))) return run_job(server, random, job, pods);
+  if (!failing && !bool_or(at(job, "spec", "suspend"))) {
+    return run_job(server, random, job, pods, now);
+  }
   bool waits = false;
   for (const Json* pod : pods) {
     if (has_ended(*pod)) continue;
@@ -193,8 +195,29 @@ bool JobSetCluster::step_job(Server& server, Random& random, const Json& job,
                     {{"active", 0}, {"ready", 0}, {"conditions", conditions}});
 }
 
+void JobSetCluster::tell_refusal(Server& server, const Json& job, Time now) {
+  const auto ns = meta_text(job, "namespace");
+  const auto name = fmt::format("{}.{}", meta_text(job, "name"), ++pods_made_);
+  server.ask("job-controller", "POST", collection_of(kinds::kEvent, ns),
+             JsonObject{{"apiVersion", kinds::kEvent.api_version()},
+                        {"kind", kinds::kEvent.kind},
+                        {"metadata", JsonObject{{"name", name}, {"namespace", ns}}},
+                        {"eventTime", format_micro_time(now)},
+                        {"reportingController", "job-controller"},
+                        {"reportingInstance", "job-controller"},
+                        {"action", "Create"},
+                        {"reason", "FailedCreate"},
+                        {"regarding", JsonObject{{"apiVersion", "batch/v1"},
+                                                 {"kind", "Job"},
+                                                 {"namespace", ns},
+                                                 {"name", meta_text(job, "name")},
+                                                 {"uid", meta_text(job, "uid")}}},
+                        {"note", "exceeded quota"},
+                        {"type", "Warning"}});
+}
+
 bool JobSetCluster::run_job(Server& server, Random& random, const Json& job,
-                            const std::vector<const Json*>& pods) {
+                            const std::vector<const Json*>& pods, Time now) {
   const int64_t completions = int_or(at(job, "spec", "completions"), 1);
   const int64_t limit = int_or(at(job, "spec", "backoffLimit"), 6);
   std::set<std::string, std::less<>> taken;
@@ -228,6 +251,10 @@ bool JobSetCluster::run_job(Server& server, Random& random, const Json& job,
       if (taken.contains(std::to_string(i))) continue;
       did = true;
       if (!random.chance(0.7)) continue;
+      if (random.chance(refusals_)) {
+        tell_refusal(server, job, now);
+        continue;
+      }
       JsonObject labels = at(job, "spec", "template", "metadata", "labels")->get_object();
       labels[kIndex] = std::to_string(i);
       const JsonObject owner{

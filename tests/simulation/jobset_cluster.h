@@ -24,6 +24,8 @@ class JobSetCluster {
   void lose_node(Server& server, Random& random, Time now);
   void recover_nodes(Server& server);
   bool has_lost_nodes() const { return !lost_.empty(); }
+  // How likely the Job controller is refused a pod, and says so in an Event.
+  void set_refusals(double chance) { refusals_ = chance; }
 
  private:
   struct Lost {
@@ -34,13 +36,15 @@ class JobSetCluster {
   void see_lost_nodes(Server& server, Time now);
   bool step_pod(Server& server, Random& random, const Json& pod, double failures);
   bool step_job(Server& server, Random& random, const Json& job,
-                const std::vector<const Json*>& pods);
+                const std::vector<const Json*>& pods, Time now);
   bool run_job(Server& server, Random& random, const Json& job,
-               const std::vector<const Json*>& pods);
+               const std::vector<const Json*>& pods, Time now);
+  void tell_refusal(Server& server, const Json& job, Time now);
   bool is_lost(std::string_view node) const { return lost_.contains(node); }
 
   std::map<std::string, Lost, std::less<>> lost_;
   bool has_nodes_ = false;
+  double refusals_ = 0;
   uint64_t pods_made_ = 0;
 };
 

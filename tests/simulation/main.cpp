@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/probe.h"
 #include "tests/simulation/echo.h"
+#include "tests/simulation/experiment.h"
 #include "tests/simulation/jobset.h"
 #include "tests/simulation/our_server.h"
 #include "tests/simulation/world.h"
@@ -32,6 +33,7 @@ namespace {
 std::unique_ptr<Subject> make_subject(std::string_view name) {
   if (name == "echo") return make_echo_subject();
   if (name == "jobset") return make_jobset_subject();
+  if (name == "experiment") return make_experiment_subject();
   if (name == "jobset-lost-nodes") return make_jobset_subject({.blocks_and_loses_nodes = true});
   return nullptr;
 }
@@ -178,7 +180,8 @@ int main(int argc, char** argv) {
   const Arguments arguments = parse(argc, argv);
   if (!arguments.valid) {
     fmt::print(stderr,
-               "usage: grapnel-sim [--subject echo|jobset] [--server model|ours] [--seed FIRST] "
+               "usage: grapnel-sim [--subject echo|jobset|jobset-lost-nodes|experiment] "
+               "[--server model|ours] [--seed FIRST] "
                "[--seeds COUNT] [--jobs N] [--probes] [--verbose]\n");
     return 2;
   }

@@ -46,8 +46,9 @@ http::Response conflict(const kube::Key& key) {
   return failure(409, "Conflict", fmt::format("{}: the object has been modified", key.text()));
 }
 
+// Events have times in microseconds, which our encoder leaves to JSON.
 bool has_protobuf(const kube::Kind& kind) {
-  return kube::type_of_kind(kind.group, kind.version, kind.kind) != nullptr;
+  return kind != kube::kinds::kEvent && kube::type_of_kind(kind.group, kind.version, kind.kind) != nullptr;
 }
 
 // What stands here must be what Kubernetes' own types can say.
