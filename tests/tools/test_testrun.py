@@ -121,3 +121,15 @@ def test_what_is_listed_as_unsteady_is_there():
 def test_the_closing_line():
     assert results.closing_line([failed("a"), Result("b", "b", "passed"), Result("c", "c", "skipped")]) == (
         "1 passed, 1 failed, 1 skipped")
+
+
+def test_lanes_take_the_longest_first(monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAPNEL_CACHE", str(tmp_path))
+    monkeypatch.setattr(lanes, "LANES", 1)
+    monkeypatch.setattr(lanes, "run_real", lambda suite, repeat: [Result(suite.name, "a", "passed")])
+    lanes.remember_durations({"b": 100})
+    run = lanes.Run()
+    suites = [Suite(name, "folder", "", real=True, seconds=seconds) for name, seconds in (("a", 5), ("b", 1), ("c", 50))]
+    aside = []
+    run.lanes(lambda: suites, lambda: aside.append("done"))
+    assert ([r.suite for r in run.results], aside) == (["b", "c", "a"], ["done"])
