@@ -51,6 +51,12 @@ def test_a_crash_costs_one_test(program):
     assert not found["made_up: A.Leaks"].may_repeat, "a defect, however often it does not show"
 
 
+def test_one_test_alone(program):
+    for outcome in ("failed", "passed"):
+        found = programs.run_program(REAL, "made_up", [program], only="A.IsUnsteady")
+        assert [(r.test, r.outcome) for r in found] == [("made_up: A.IsUnsteady", outcome)]
+
+
 def test_a_program_that_says_nothing_has_failed(program):
     program.write_text("#!/bin/sh\nexit 0\n")
     assert [r.outcome for r in programs.run_programs(REAL)] == ["failed"]
