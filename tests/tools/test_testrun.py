@@ -51,6 +51,12 @@ def test_a_crash_costs_one_test(program):
     assert not found["made_up: A.Leaks"].may_repeat, "a defect, however often it does not show"
 
 
+def test_one_test_alone(program):
+    for outcome in ("failed", "passed"):
+        found = programs.run_program(REAL, "made_up", [program], only="A.IsUnsteady")
+        assert [(r.test, r.outcome) for r in found] == [("made_up: A.IsUnsteady", outcome)]
+
+
 def test_a_program_that_says_nothing_has_failed(program):
     program.write_text("#!/bin/sh\nexit 0\n")
     assert [r.outcome for r in programs.run_programs(REAL)] == ["failed"]
@@ -121,3 +127,15 @@ def test_what_is_listed_as_unsteady_is_there():
 def test_the_closing_line():
     assert results.closing_line([failed("a"), Result("b", "b", "passed"), Result("c", "c", "skipped")]) == (
         "1 passed, 1 failed, 1 skipped")
+
+
+def test_lanes_take_the_longest_first(monkeypatch, tmp_path):
+    monkeypatch.setenv("GRAPNEL_CACHE", str(tmp_path))
+    monkeypatch.setattr(lanes, "LANES", 1)
+    monkeypatch.setattr(lanes, "run_real", lambda suite, repeat: [Result(suite.name, "a", "passed")])
+    lanes.remember_durations({"b": 100})
+    run = lanes.Run()
+    suites = [Suite(name, "folder", "", real=True, seconds=seconds) for name, seconds in (("a", 5), ("b", 1), ("c", 50))]
+    aside = []
+    run.lanes(lambda: suites, lambda: aside.append("done"))
+    assert ([r.suite for r in run.results], aside) == (["b", "c", "a"], ["done"])

@@ -63,12 +63,10 @@ class Run:
                   else f"{seconds:7.0f} s  {name:12} {word}", flush=True)
         return not failed
 
-    def lanes(self, real, aside, *, repeat=True):
-        """Runs suites with real processes in lanes, the longest first, and `aside` beside them."""
-        known = durations()
+    def lanes(self, ready, aside, *, repeat=True):
+        """Does `aside`, and runs beside it in lanes the suites with real processes that `ready` gives when
+        what they need is there; those that took longest the last time first."""
         waiting = queue.SimpleQueue()
-        for suite in sorted(real, key=lambda s: -known.get(s.name, s.seconds)):
-            waiting.put(suite)
 
         def lane():
             while True:
@@ -79,6 +77,10 @@ class Run:
                 self.suite(suite.name, lambda: run_real(suite, repeat=repeat))
 
         with concurrent.futures.ThreadPoolExecutor(LANES + 1) as pool:
-            under_way = [pool.submit(lane) for _ in range(min(LANES, len(real)))] + [pool.submit(aside)]
+            under_way = [pool.submit(aside)]
+            known = durations()
+            for suite in sorted(ready(), key=lambda s: -known.get(s.name, s.seconds)):
+                waiting.put(suite)
+            under_way += [pool.submit(lane) for _ in range(min(LANES, waiting.qsize()))]
             for one in under_way:
                 one.result()

@@ -73,7 +73,7 @@ def run_program(suite, name, command, *, nice=False, only=None):
             results.append(Result(suite.name, f"{name}: {test}", outcome, took, text[-8000:],
                                   may_repeat=not NEVER_AGAIN.search(text)))
             left_out.append(test)
-        if not crashed:
+        if not crashed or only:
             break
     if code and not any(r.outcome == "failed" for r in results):
         results.append(Result(suite.name, name, "failed", seconds, processes.tail(log), may_repeat=False))

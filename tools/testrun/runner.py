@@ -104,18 +104,21 @@ def test(chosen, *, repeat=True):
     """Runs the chosen suites: lanes.Run with what came of them."""
     run = lanes.Run()
     others = Others(chosen.values())
-    has_folders = any(suite.kind == "folder" for suite in chosen.values())
-    no_python = python_environment() if has_folders else []
+    no_python = python_environment() if any(suite.kind == "folder" for suite in chosen.values()) else []
+    run.results += no_python
     checks(run, chosen, has_python=not no_python)
-    built = build(run, chosen)
-    failed, reason = others.wait()
-    run.results += no_python + failed
     real = [suite for suite in chosen.values() if suite.real and not (no_python and suite.kind == "folder")]
-    if reason:
-        run.results += [Result(suite.name, "all", "skipped", 0, reason) for suite in real if suite.kube]
-    if reason or failed:
-        real = [suite for suite in real if not suite.kube]
-    if built:
-        run.lanes(real, lambda: beside(run, chosen, nice=bool(real)), repeat=repeat)
+
+    def ready():
+        failed, reason = others.wait()
+        run.results += failed
+        if reason:
+            run.results += [Result(suite.name, "all", "skipped", 0, reason) for suite in real if suite.kube]
+        return [suite for suite in real if not suite.kube] if reason or failed else real
+
+    if build(run, chosen):
+        run.lanes(ready, lambda: beside(run, chosen, nice=bool(real)), repeat=repeat)
         lanes.remember_durations({name: run.walls[name] for name in chosen if name in run.walls})
+    else:
+        others.wait()
     return run
