@@ -22,7 +22,7 @@
 #include "cli/paths.h"
 #include "cli/start_report.h"
 #include "kube/connect.h"
-#include "operators/experiment/plan.h"
+#include "operators/experiment/process.h"
 
 namespace grapnel::cli {
 namespace {
