@@ -7,7 +7,8 @@ namespace {
 
 api::Pod pod(std::string_view labels) {
   return *api::decode_pod(
-      *parse_json(fmt::format(R"({{"metadata":{{"name":"p","labels":{{{}}}}}}})", labels)), {});
+      *parse_json(fmt::format(R"({{"metadata":{{"name":"p","labels":{{{}}}}}}})", labels)),
+      {.all_labels = true});
 }
 
 const api::Pod kMaster = pod(R"("grapnel.dev/component":"master","grapnel.dev/rank":"0")");

@@ -75,7 +75,7 @@ TEST(Tree, ShowsEveryComponentAndWhatRunsBesideThem) {
     return *api::decode_pod(*parse_json(fmt::format(R"({{"metadata":{{"name":"{}","labels":{{{}}}}},
                                     "status":{{"phase":"Running"}}}})",
                                                     name, labels)),
-                            {});
+                            {.all_labels = true});
   };
   const auto board =
       labelled("board", R"("grapnel.dev/component":"tensorboard","grapnel.dev/companion":"true")");
