@@ -304,9 +304,8 @@ Task<Result<http::StreamResponse>> Wire::open_watch(http::Request request) {
     co_return response;
   }
   const auto target = http::parse_target(request.target);
-  const auto timeout = target.get("timeoutSeconds");
-  stream->begin(std::move(answer.watch),
-                seconds(static_cast<int64_t>(kube::parse_resource_version(timeout))));
+  const auto timeout = kube::parse_resource_version(target.get("timeoutSeconds"));
+  stream->begin(std::move(answer.watch), seconds(static_cast<int64_t>(timeout)));
   streams_.push_back(stream);
   if (clock_.instant() < silent_until_) stream->fall_silent();
   response.body = std::make_unique<WatchBody>(std::move(stream), request.idle_timeout);
