@@ -21,7 +21,7 @@ std::string_view to_string(JsonType type);  // "a string", "an object", as error
 
 class JsonView {
  public:
-  JsonView(const Json& value) : document_(&value) {}  // NOLINT: a view of anything that is JSON
+  JsonView(const Json& value) : document_(&value) {}  // a view of anything that is JSON
 
   JsonType type() const;
   bool is_null() const { return type() == JsonType::kNull; }
