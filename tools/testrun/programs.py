@@ -59,13 +59,13 @@ def texts_of(output):
     return found
 
 
-def run_program(suite, name, command, *, nice=False, only=None):
+def run_program(suite, name, command, *, only=None):
     """The results of one GoogleTest program, or of one test of it."""
     results, left_out = [], []
     log = processes.log_of(f"{suite.name}-{name}")
     for _ in range(CRASHES):
         chosen = only or ("-" + ":".join(left_out) if left_out else "*")
-        code, seconds = processes.run([*command, f"--gtest_filter={chosen}"], log, nice=nice)
+        code, seconds = processes.run([*command, f"--gtest_filter={chosen}"], log)
         crashed = None
         for test, (outcome, took, text) in texts_of(log.read_text(errors="replace")).items():
             if outcome is None:
@@ -82,10 +82,10 @@ def run_program(suite, name, command, *, nice=False, only=None):
     return results
 
 
-def run_programs(suite, *, nice=False):
+def run_programs(suite):
     """All programs of a suite, as many at a time as there are CPUs."""
     with concurrent.futures.ThreadPoolExecutor(1 if suite.real else os.cpu_count()) as pool:
-        waiting = [pool.submit(run_program, suite, name, command, nice=nice) for name, command in commands_of(suite)]
+        waiting = [pool.submit(run_program, suite, name, command) for name, command in commands_of(suite)]
         return [result for one in waiting for result in one.result()]
 
 
