@@ -154,13 +154,14 @@ bool Applier::is_applied_already(const Write& write) const {
   const ObjectRef target = target_of(write);
   const auto last = applied_.find(name_of(target));
   if (last == applied_.end() || last->second.hash != hash_of(*apply)) return false;
+  // Of several caches of the kind one may know more than another.
+  kube::ResourceVersion newest = 0;
   for (const auto* cache : caches_) {
-    if (cache->kind() != *target.kind) continue;
-    const auto* meta = cache->meta(target.key);
-    return meta != nullptr && meta->uid == apply->uid &&
-           meta->resource_version == last->second.version;
+    const auto* meta = cache->kind() == *target.kind ? cache->meta(target.key) : nullptr;
+    if (meta != nullptr && meta->uid == apply->uid)
+      newest = std::max(newest, meta->resource_version);
   }
-  return false;
+  return newest == last->second.version;
 }
 
 void Applier::remember(const Write& write, const Trace& trace) {

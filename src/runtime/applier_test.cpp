@@ -470,6 +470,23 @@ TEST_F(ApplierTest, TheSameApplyIsNotSentAgainUntilSomebodyTouchesTheObject) {
   server->answer(object("a", 9));
   apply(other);
   EXPECT_EQ(server->asked.size(), 3U) << "we want something else";
+
+  Cache<Thing> empty(kConfigMap);
+  Cache<Thing> ahead(kConfigMap);
+  applier.use(empty);
+  applier.use(ahead);
+  see(9);
+  apply(other);
+  EXPECT_EQ(server->asked.size(), 3U) << "a cache that does not have it says nothing";
+  ahead.update(*cache.get(ref("a").key));
+  apply(other);
+  EXPECT_EQ(server->asked.size(), 3U);
+  Thing touched = *cache.get(ref("a").key);
+  touched.meta.resource_version = 10;
+  ahead.update(touched);
+  server->answer(object("a", 11));
+  apply(other);
+  EXPECT_EQ(server->asked.size(), 4U) << "one of the caches knows that somebody has touched it";
 }
 
 }  // namespace

@@ -41,6 +41,18 @@ const Outcome::Failed& decisive(const Outcome& outcome) {
   return found == all.end() ? all.front() : *found;
 }
 
+bool cache_has_seen(const CacheBase& cache, const Trace& trace, Instant since) {
+  if (cache.complete_as_of() > since) return true;
+  const kube::Meta* meta = cache.meta(trace.key);
+  if (!trace.deleted.empty()) {
+    return meta == nullptr || meta->uid != trace.deleted || meta->is_being_deleted();
+  }
+  // Versions that are no numbers cannot be compared; then nothing is waited for.
+  if (trace.version == 0 || cache.last_version() == 0) return true;
+  return cache.last_version() >= trace.version ||
+         (meta != nullptr && meta->resource_version >= trace.version);
+}
+
 Duration longest_retry_after(const Outcome& outcome) {
   Duration longest{};
   for (const auto& failed : outcome.failed) {
@@ -58,8 +70,13 @@ Controller::Controller(ControllerOptions options, Queue& queue, Applier& applier
       clock_(clock),
       lane_(queue.add_lane(options_.name, options_.at_once)) {}
 
-void Controller::use(CacheBase& cache) {
-  caches_.push_back(&cache);
+void Controller::use(CacheBase& cache, Need need) {
+  const auto known = std::ranges::find(uses_, &cache, &Used::cache);
+  if (known != uses_.end()) {
+    if (need == Need::kAlways) known->need = need;
+    return;
+  }
+  uses_.push_back({&cache, need});
   cache.on_advance([this] { wake_parked(); });
 }
 
@@ -197,8 +214,12 @@ bool Controller::must_wait(const kube::Key& key) {
     const bool too_long = waited >= options_.longest_patience;
     (too_long ? kDoubtsContents : kDoubtsConnection).hit();
     for (const Trace& trace : unseen.traces) {
-      cache_of(*trace.kind)
-          ->doubt(too_long ? CacheBase::Doubt::kContents : CacheBase::Doubt::kConnection);
+      for (const Used& used : uses_) {
+        if (used.cache->kind() != *trace.kind || cache_has_seen(*used.cache, trace, unseen.since)) {
+          continue;
+        }
+        used.cache->doubt(too_long ? CacheBase::Doubt::kContents : CacheBase::Doubt::kConnection);
+      }
     }
   }
   parked_.insert(key);
@@ -206,19 +227,12 @@ bool Controller::must_wait(const kube::Key& key) {
   return true;
 }
 
+// What a planner reads of a kind, it may read in any of its caches: all must have seen it.
 bool Controller::has_seen(const Trace& trace, Instant since) const {
-  const CacheBase* cache = cache_of(*trace.kind);
   if (trace.unclear) return false;
-  if (cache == nullptr || cache->complete_as_of() > since) return true;
-  if (!trace.deleted.empty()) {
-    const kube::Meta* meta = cache->meta(trace.key);
-    return meta == nullptr || meta->uid != trace.deleted || meta->is_being_deleted();
-  }
-  // Versions that are no numbers cannot be compared; then nothing is waited for.
-  if (trace.version == 0 || cache->last_version() == 0) return true;
-  if (cache->last_version() >= trace.version) return true;
-  const kube::Meta* meta = cache->meta(trace.key);
-  return meta != nullptr && meta->resource_version >= trace.version;
+  return std::ranges::all_of(uses_, [&](const Used& used) {
+    return used.cache->kind() != *trace.kind || cache_has_seen(*used.cache, trace, since);
+  });
 }
 
 // From the back, up to one that was not seen: with thousands under way this is asked at every
@@ -249,12 +263,6 @@ void Controller::wake_parked() {
       i = parked_.erase(i);
     }
   }
-}
-
-const CacheBase* Controller::cache_of(const kube::Kind& kind) const {
-  const auto found =
-      std::ranges::find_if(caches_, [&](const CacheBase* cache) { return cache->kind() == kind; });
-  return found == caches_.end() ? nullptr : *found;
 }
 
 // ---- what lies outside the API ------------------------------------------------------------------
@@ -318,10 +326,11 @@ Task<> Controller::report_refusal(const kube::Key& key, const Outcome::Failed& f
 }
 
 std::optional<ObjectRef> Controller::object_of(const kube::Key& key) const {
-  const CacheBase* cache = cache_of(kind());
-  const kube::Meta* meta = cache == nullptr ? nullptr : cache->meta(key);
-  if (meta == nullptr) return std::nullopt;
-  return ObjectRef{options_.kind, key, meta->uid};
+  for (const Used& used : uses_) {
+    const kube::Meta* meta = used.cache->kind() == kind() ? used.cache->meta(key) : nullptr;
+    if (meta != nullptr) return ObjectRef{options_.kind, key, meta->uid};
+  }
+  return std::nullopt;
 }
 
 std::optional<kube::Key> controller_key(const kube::Meta& meta, const kube::Kind& kind) {

@@ -59,9 +59,10 @@ class Controller {
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
-  // A cache that this controller's planner reads, one for each kind: before each plan it must have
-  // seen what was written to its kind.
-  void use(CacheBase& cache);
+  // A cache that this controller's planner reads: before each plan all those of a kind must have
+  // seen what was written to it. The controller rests while one that it needs has no definition.
+  enum class Need { kAlways, kIfDefined };  // kIfDefined: it works also before there is one
+  void use(CacheBase& cache, Need need = Need::kAlways);
   void set_observer(ControllerObserver* observer) { observer_ = observer; }
   void on_event(std::function<void(const Event&)> f) { on_event_ = std::move(f); }
   // What carries out the questions and calls of its plans. Without it they are passed over.
@@ -77,6 +78,11 @@ class Controller {
   const kube::Kind& kind() const { return *options_.kind; }
   size_t lane() const { return lane_; }
   size_t at_once() const { return options_.at_once; }
+  struct Used {
+    CacheBase* cache = nullptr;
+    Need need = Need::kAlways;
+  };
+  const std::vector<Used>& uses() const { return uses_; }
 
  private:
   using End = ControllerObserver::End;
@@ -102,14 +108,13 @@ class Controller {
   Task<End> handle_failure(const kube::Key& key, const Outcome& outcome);
   Task<> report_refusal(const kube::Key& key, const Outcome::Failed& failed);
   std::optional<ObjectRef> object_of(const kube::Key& key) const;
-  const CacheBase* cache_of(const kube::Kind& kind) const;
 
   ControllerOptions options_;
   Queue& queue_;
   Applier& applier_;
   Clock& clock_;
   size_t lane_;
-  std::vector<CacheBase*> caches_;
+  std::vector<Used> uses_;
   absl::flat_hash_map<kube::Key, Unseen> unseen_;
   absl::flat_hash_map<kube::Key, Instant> resting_;  // until when
   absl::flat_hash_map<kube::Key, Instant> told_;     // a status, when last

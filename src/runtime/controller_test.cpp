@@ -156,6 +156,33 @@ TEST_F(ControllerTest, TheObjectItselfInTheCacheCountsAsSeen) {
   EXPECT_EQ(asked.size(), 2U);
 }
 
+TEST_F(ControllerTest, EveryCacheOfTheKindMustHaveSeenItsWrites) {
+  Cache<Thing> second{kConfigMap};
+  Cache<Thing> of_another_kind{kube::kinds::kSecret};
+  second.advance(5);
+  of_another_kind.advance(5);
+  std::vector<const CacheBase*> doubted;
+  for (CacheBase* one : {static_cast<CacheBase*>(&cache), static_cast<CacheBase*>(&second),
+                         static_cast<CacheBase*>(&of_another_kind)}) {
+    controller.use(*one);
+    one->on_doubt([&doubted, one](CacheBase::Doubt) { doubted.push_back(one); });
+  }
+  server->answer(object("a", 9));
+  controller.enqueue(key);
+  turn();
+  cache.advance(9);
+  EXPECT_FALSE(turn());
+  controller.enqueue(key);
+  turn();
+  EXPECT_THAT(asked, ElementsAre("plan")) << "the second does not know of it";
+  loop.clock.advance(seconds(15));
+  turn();
+  EXPECT_THAT(doubted, ElementsAre(&second));
+  second.advance(9);
+  EXPECT_TRUE(turn());
+  EXPECT_THAT(asked, ElementsAre("plan", "plan"));
+}
+
 TEST_F(ControllerTest, WaitsForADeletionToShow) {
   cache.update(thing("a", "u7", 3));
   next = {};

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace grapnel::runtime {
 namespace {
 
@@ -17,9 +20,13 @@ http::Response Health::answer(const http::Request& request) const {
   if (request.method != "GET" && request.method != "HEAD") return text(405, "only GET\n");
   const auto target = http::parse_target(request.target);
   if (target.path == "/healthz" || target.path == "/livez") {
-    return run(live_, target.path.substr(1), target);
+    return run(live_, {}, target.path.substr(1), target);
   }
-  if (target.path == "/readyz") return run(ready_, "readyz", target);
+  if (target.path == "/readyz") {
+    std::vector<std::string> notes;
+    for (const auto& ask : notes_) std::ranges::move(ask(), std::back_inserter(notes));
+    return run(ready_, notes, "readyz", target);
+  }
   if (target.path == "/metrics" && metrics_) {
     return text(200, metrics_(), "text/plain; version=0.0.4; charset=utf-8");
   }
@@ -28,8 +35,8 @@ http::Response Health::answer(const http::Request& request) const {
 
 // In the words of Kubernetes' own servers. A failure is told in full, also without ?verbose:
 // whoever looks at an unready pod wants to know why.
-http::Response Health::run(const Checks& checks, std::string_view name,
-                           const http::Target& target) {
+http::Response Health::run(const Checks& checks, const std::vector<std::string>& notes,
+                           std::string_view name, const http::Target& target) {
   std::string lines = "[+]ping ok\n";
   bool ok = true;
   for (const auto& [check, f] : checks) {
@@ -40,6 +47,7 @@ http::Response Health::run(const Checks& checks, std::string_view name,
       lines += fmt::format("[+]{} ok\n", check);
     }
   }
+  for (const auto& note : notes) lines += fmt::format("[+]{}\n", note);
   if (!ok) return text(500, fmt::format("{}{} check failed\n", lines, name));
   if (target.has("verbose")) return text(200, fmt::format("{}{} check passed\n", lines, name));
   return text(200, "ok");

@@ -7,6 +7,7 @@ namespace grapnel::runtime {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 struct HealthTest : testing::Test {
   std::optional<std::string> fault;
@@ -31,6 +32,17 @@ TEST_F(HealthTest, SaysWhatIsNotReady) {
   EXPECT_THAT(answer.body, HasSubstr("[-]caches failed: JobSet: forbidden"));
   EXPECT_EQ(get("/healthz").status, 200) << "it lives, though";
   EXPECT_EQ(get("/livez").body, "ok");
+}
+
+TEST_F(HealthTest, NotesStandBesideTheChecksOfReadiness) {
+  health.add_ready_notes([] { return std::vector<std::string>{"ray rests: not defined"}; });
+  EXPECT_EQ(get("/readyz").body, "ok");
+  EXPECT_EQ(get("/readyz?verbose").body,
+            "[+]ping ok\n[+]caches ok\n[+]ray rests: not defined\nreadyz check passed\n");
+  EXPECT_THAT(get("/livez?verbose").body, Not(HasSubstr("ray")));
+  fault = "JobSet: forbidden";
+  EXPECT_EQ(get("/readyz").status, 500);
+  EXPECT_THAT(get("/readyz").body, HasSubstr("[+]ray rests"));
 }
 
 TEST_F(HealthTest, ServesMetricsAndNothingElse) {

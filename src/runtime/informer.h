@@ -1,100 +1,75 @@
-// Keeps a Cache equal to what the API server holds of one kind. It carries out what watcher.h
-// decides: the list is decoded item by item and the watch line by line as the bytes arrive,
-// straight into the projection, so that neither a whole list nor a whole object is ever kept.
+// One projection of a kind: a Cache that a Reflector keeps equal to what the API server holds, as
+// far as its decoder reads it. Several informers of a kind can share a Reflector: one watch, and
+// each object is parsed once.
 //
-// An object that does not decode is logged once, counted and passed over; the cache keeps the state
-// it had. "Synced" means that the whole first list has been delivered to every handler.
+// A decoder that answers with nothing does not want the object: it is not in the cache, and leaves
+// it if it was there.
 #pragma once
 
-#include <absl/container/flat_hash_set.h>
-
 #include <functional>
+#include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 
-#include "base/async.h"
-#include "base/random.h"
-#include "document/json_view.h"
-#include "kube/client.h"
-#include "runtime/cache.h"
-#include "runtime/watcher.h"
+#include "runtime/reflector.h"
 
 namespace grapnel::runtime {
 
-struct InformerOptions {
-  kube::Kind kind;
-  kube::ListOptions filter = {};  // namespace and selectors
-  WatcherOptions watcher = {};
-};
-
 // All of an informer that does not depend on the type it decodes into.
-class InformerBase {
+class InformerBase : public Projection {
  public:
-  InformerBase(kube::Client& client, Clock& clock, Random& random, InformerOptions options);
+  explicit InformerBase(std::shared_ptr<Reflector> reflector) : reflector_(std::move(reflector)) {}
   InformerBase(const InformerBase&) = delete;
   InformerBase& operator=(const InformerBase&) = delete;
-  virtual ~InformerBase() = default;
 
-  Task<> run();  // until it is cancelled
+  Task<> run() { return reflector_->run(); }  // once for all that share a Reflector
 
-  const kube::Kind& kind() const { return options_.kind; }
-  const kube::ListOptions& filter() const { return options_.filter; }
-  bool synced() const { return state_.synced; }
+  const Reflector& reflector() const { return *reflector_; }
+  const kube::Kind& kind() const { return reflector_->kind(); }
+  const kube::ListOptions& filter() const { return reflector_->filter(); }
+  bool synced() const { return reflector_->synced(); }
+  bool was_synced() const { return was_synced_; }
+  // The server has no such kind. The cache keeps what it had, and is synced again some time after
+  // the definition has come.
+  bool missing() const { return reflector_->missing(); }
   // Why it does not get on, while it does not.
-  const std::optional<Error>& trouble() const { return state_.trouble; }
-  uint64_t undecodable() const { return undecodable_; }
+  const std::optional<Error>& trouble() const { return reflector_->trouble(); }
+  uint64_t undecodable() const { return reflector_->undecodable(); }
+  // The first list is in, or the first after the definition was missing.
   void on_synced(std::function<void()> f) { on_synced_ = std::move(f); }
-  virtual CacheBase& base_cache() = 0;
-  const CacheBase& base_cache() const { return const_cast<InformerBase*>(this)->base_cache(); }
+  // synced() or missing() has changed.
+  void on_change(std::function<void()> f) { on_change_ = std::move(f); }
 
  protected:
-  virtual void begin_replace() = 0;
-  virtual void finish_replace() = 0;
-  virtual Result<> upsert(JsonView object) = 0;
-  virtual void erase(const kube::Key& key, const kube::Uid& uid) = 0;
-  virtual void keep(const kube::Key& key) = 0;  // it exists, in a state we cannot read
-  void doubt(CacheBase::Doubt doubt);
+  void join() { reflector_->add(*this); }
 
  private:
-  Moment moment() { return {.now = clock_.instant(), .random = random_.uniform()}; }
-  WatcherStep take(const WatcherInput& input, const JsonView* object = nullptr);
-  void begin_replace_for(const WatcherStep& step);
-  Task<> wait_for_doubt();
-  void store(const WatcherInput& input, JsonView object);
-  void pass_over(JsonView object, const Error& error);
-  Task<WatcherInput> list(StartList ask);
-  Task<WatcherStep> watch(OpenWatch ask);
-  Task<> read_watch(OpenWatch ask, WatcherStep& next);
-  std::optional<WatcherStep> take_line(std::string_view line);
-  void take_item(std::string_view item);
+  void note_change() override {
+    if (synced()) was_synced_ = true;
+    if (synced() && on_synced_) on_synced_();
+    if (on_change_) on_change_();
+  }
 
-  kube::Client& client_;
-  Clock& clock_;
-  Random& random_;
-  InformerOptions options_;
-  WatcherState state_;
-  JsonParser parser_;
-  uint64_t undecodable_ = 0;
-  absl::flat_hash_set<std::string> passed_over_;
+  std::shared_ptr<Reflector> reflector_;
+  bool was_synced_ = false;
   std::function<void()> on_synced_;
-  std::optional<Instant> replace_began_;  // of a list of the newest that there is
-  std::optional<CacheBase::Doubt> doubt_;
-  std::optional<Signal> doubted_;  // while run() is running
+  std::function<void()> on_change_;
 };
 
 template <class T>
 class Informer final : public InformerBase {
  public:
-  using Decode = std::function<Result<T>(JsonView)>;
+  using Decode = std::function<Result<std::optional<T>>(JsonView)>;
 
+  Informer(std::shared_ptr<Reflector> reflector, Decode decode)
+      : InformerBase(std::move(reflector)), cache_(kind()), decode_(std::move(decode)) {
+    join();
+  }
+  // With a Reflector of its own.
   Informer(kube::Client& client, Clock& clock, Random& random, InformerOptions options,
            Decode decode)
-      : InformerBase(client, clock, random, options),
-        cache_(options.kind),
-        decode_(std::move(decode)) {
-    cache_.on_doubt([this](CacheBase::Doubt what) { doubt(what); });
-  }
+      : Informer(std::make_shared<Reflector>(client, clock, random, std::move(options)),
+                 std::move(decode)) {}
 
   Cache<T>& cache() { return cache_; }
   const Cache<T>& cache() const { return cache_; }
@@ -106,7 +81,11 @@ class Informer final : public InformerBase {
   Result<> upsert(JsonView object) override {
     auto decoded = decode_(object);
     if (!decoded) return fail(std::move(decoded.error()));
-    cache_.update(std::move(*decoded));
+    if (*decoded) {
+      cache_.update(std::move(**decoded));
+    } else {
+      cache_.remove(key_of(object));
+    }
     return {};
   }
   void erase(const kube::Key& key, const kube::Uid& uid) override {

@@ -205,6 +205,89 @@ TEST_F(InformerTest, AnObjectThatDoesNotDecodeIsPassedOverAndKeepsItsLastState) 
   EXPECT_EQ(informer.cache().size(), 2U);
 }
 
+// ---- several projections ------------------------------------------------------------------------
+
+// The names and sizes of all things; large ones alone, by name.
+struct SharedTest : InformerTest {
+  struct Large {
+    kube::Meta meta;
+    bool operator==(const Large&) const = default;
+  };
+  static Result<std::optional<Large>> decode_large(JsonView object) {
+    auto meta = kube::decode_meta(object);
+    if (!meta) return fail(meta.error());
+    if (meta->key.name == "bad") return fail(Reason::kDecode, "it is bad");
+    if (object.find("size")->as_int().value_or(0) < 10) return std::nullopt;
+    return Large{std::move(*meta)};
+  }
+
+  std::shared_ptr<Reflector> reflector = std::make_shared<Reflector>(
+      client, loop.clock, random,
+      InformerOptions{.kind = kube::kinds::kConfigMap, .watcher = {.watch_list = false}});
+  Informer<Thing> things{reflector, decode_thing};
+  Informer<Large> large{reflector, decode_large};
+  std::vector<std::string> order;  // of what the handlers of both are told
+
+  SharedTest() {
+    watch_changes(things);
+    things.cache().add_handler([this](const Thing* before, const Thing* after) {
+      order.push_back("thing " + (after != nullptr ? after : before)->meta.name());
+    });
+    large.cache().add_handler([this](const Large* before, const Large* after) {
+      order.push_back(fmt::format("{} {}", after != nullptr ? "large" : "not large",
+                                  (after != nullptr ? after : before)->meta.name()));
+    });
+  }
+};
+
+TEST_F(SharedTest, OneWatchFeedsAllInTheOrderInWhichTheyJoined) {
+  server->answer(list(7, {thing("a", 3, "1"), thing("b", 4, "20")}));
+  server->answer(
+      {.pieces = {event("MODIFIED", thing("a", 8, "30")), event("MODIFIED", thing("b", 9, "2")),
+                  event("DELETED", thing("a", 10, "30"))},
+       .end = End::kSilent});
+  std::vector<std::string> synced;
+  things.on_synced([&] { synced.push_back("things"); });
+  large.on_synced([&] { synced.push_back(fmt::format("large {}", large.cache().size())); });
+  run(things);
+  EXPECT_EQ(server->asked.size(), 2U) << "one list, one watch";
+  EXPECT_THAT(order, ElementsAre("thing a", "thing b", "large b", "thing a", "large a", "thing b",
+                                 "not large b", "thing a", "not large a"));
+  EXPECT_THAT(synced, ElementsAre("things", "large 1"));
+  EXPECT_EQ(things.cache().size(), 1U);
+  EXPECT_EQ(large.cache().size(), 0U) << "one is gone, one is no longer wanted";
+  EXPECT_EQ(large.cache().last_version(), 10U) << "also of what it does not want";
+  EXPECT_EQ(large.cache().complete_as_of(), things.cache().complete_as_of());
+}
+
+TEST_F(SharedTest, WhatOneCannotReadAnotherMay) {
+  server->answer(list(7, {thing("bad", 3, "1"), thing("b", 4, "20")}));
+  server->answer({.pieces = {event("MODIFIED", thing("bad", 8, "\"x\"")),
+                             event("MODIFIED", thing("b", 9, "\"x\""))},
+                  .end = End::kSilent});
+  run(things);
+  EXPECT_THAT(seen, ElementsAre("bad ->1", "b ->20"));
+  EXPECT_EQ(things.cache().size(), 2U);
+  EXPECT_EQ(large.cache().size(), 0U) << "what is no number is not large";
+  EXPECT_EQ(things.undecodable(), 3U) << "an event counts once";
+  EXPECT_EQ(large.undecodable(), 3U);
+}
+
+TEST_F(SharedTest, WhatIsGoneInANewListLeavesAll) {
+  server->answer(list(7, {thing("a", 3, "10"), thing("b", 4, "20")}));
+  server->answer({.end = End::kSilent});
+  server->answer(list(9, {thing("b", 4, "20")}));
+  auto task = spawn(loop.executor(), things.run());
+  loop.run_for(seconds(1));
+  large.cache().doubt(CacheBase::Doubt::kContents);
+  loop.run_for(seconds(1));
+  EXPECT_EQ(things.cache().size(), 1U);
+  EXPECT_EQ(large.cache().size(), 1U);
+  EXPECT_EQ(server->asked[2], "GET /api/v1/configmaps?limit=500");
+  task.cancel();
+  loop.settle();
+}
+
 TEST_F(InformerTest, ADeleteThatNamesAnotherUidIsNotOurs) {
   server->answer(list(7, {thing("a", 3, "1", 1)}));
   server->answer({.pieces = {event("DELETED", thing("a", 8, "1", 2))}, .end = End::kSilent});

@@ -3,11 +3,18 @@
 //   Manager manager(executor, client, clock, random, {});
 //   auto& jobs = manager.add_informer<Job>({.kind = kinds::kJob}, decode_job);
 //   auto& jobsets = manager.add_informer<JobSet>({.kind = kinds::kJobSet}, decode_jobset);
-//   auto& controller = manager.add_controller(
-//       {.name = "jobset", .kind = &kinds::kJobSet, .plan = …});
+//   auto& controller =
+//       manager.add_controller({.name = "jobset", .kind = &kinds::kJobSet, .plan = plan});
 //   manager.watch(jobsets, controller);
 //   manager.watch_owned(jobs, controller);
 //   auto ended = co_await manager.run();
+//
+// Informers that ask for the same (kind, namespace, selectors) share one watch.
+//
+// A controller works while the caches that it uses are synced, and so its planner may read no other
+// (Controller::use(), which each watch function calls). While the server does not know one
+// of their kinds, it rests, and the others go on. Whoever does not sync for another reason shows in
+// readiness, and ends run() if nothing else has begun to work by then.
 //
 // Life: add everything, then run(). To end it call stop() and let run() return: it takes no new
 // keys, lets the writes that are under way end, stops the watches, and gives the lease back last.
@@ -17,6 +24,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,11 +45,11 @@
 namespace grapnel::runtime {
 
 struct ManagerOptions {
-  Duration sync_timeout = minutes(2);
-  Duration grace = seconds(30);  // for work under way when we stop
-  size_t at_once = 64;           // keys worked on, over all controllers
-  int64_t list_page = 0;         // objects in a page of a list; 0: as each informer says
-  bool gives_back_memory = true;  // once the keys of the first lists are done
+  Duration sync_timeout = minutes(2);  // of one controller's caches
+  Duration grace = seconds(30);        // for work under way when we stop
+  size_t at_once = 64;                 // keys worked on, over all controllers
+  int64_t list_page = 0;               // objects in a page of a list; 0: as each informer says
+  bool gives_back_memory = true;       // once the keys of the first lists are done
   QueueOptions queue = {};
   ExternalOptions external = {};
   ApplierOptions applier = {};                        // without on_event: they go to `events`
@@ -70,8 +79,8 @@ class Manager {
   template <class T>
   Informer<T>& add_informer(InformerOptions options, typename Informer<T>::Decode decode) {
     if (options_.list_page != 0) options.watcher.page = options_.list_page;
-    auto informer = std::make_unique<Informer<T>>(client_, clock_, random_, std::move(options),
-                                                  std::move(decode));
+    auto informer =
+        std::make_unique<Informer<T>>(reflector_of(std::move(options)), std::move(decode));
     auto& added = *informer;
     adopt(std::move(informer));
     return added;
@@ -83,6 +92,7 @@ class Manager {
   }
   void add_gauge(CacheGauge gauge) { gauges_.push_back(std::move(gauge)); }
 
+  using Need = Controller::Need;
   // Keys of the objects themselves.
   template <class T>
   void watch(Informer<T>& informer, Controller& controller) {
@@ -93,17 +103,21 @@ class Manager {
   }
   // Keys of the objects of the controller's kind that control them, before and after.
   template <class T>
-  void watch_owned(Informer<T>& informer, Controller& controller) {
-    watch_mapped<T>(informer, controller, [&controller](const T& object) {
-      const auto key = controller_key(object.meta, controller.kind());
-      return key ? std::vector<kube::Key>{*key} : std::vector<kube::Key>();
-    });
+  void watch_owned(Informer<T>& informer, Controller& controller, Need need = Need::kAlways) {
+    watch_mapped<T>(
+        informer, controller,
+        [&controller](const T& object) {
+          const auto key = controller_key(object.meta, controller.kind());
+          return key ? std::vector<kube::Key>{*key} : std::vector<kube::Key>();
+        },
+        need);
   }
   // Keys that `map` gives for an object, before and after.
   template <class T>
   void watch_mapped(Informer<T>& informer, Controller& controller,
-                    std::function<std::vector<kube::Key>(const T&)> map) {
-    controller.use(informer.cache());
+                    std::function<std::vector<kube::Key>(const T&)> map,
+                    Need need = Need::kAlways) {
+    controller.use(informer.cache(), need);
     informer.cache().add_handler(
         [&controller, &informer, map = std::move(map)](const T* before, const T* after) {
           for (const T* object : {before, after}) {
@@ -113,22 +127,27 @@ class Manager {
         });
   }
 
-  // Until stop(), or until it cannot go on: a kind that does not sync, a lease that is lost. Then
-  // the program should end.
+  // Until stop(), or until it cannot go on: nothing can be synced, a lease is lost. Then the
+  // program should end.
   Task<Result<>> run();
   void stop();
 
-  bool synced() const;
-  bool working() const { return working_; }
-  // Kinds whose caches are not synced, and why.
+  bool synced() const;                       // all caches
+  bool working() const { return working_; }  // at least one controller is
+  // What keeps a controller from its work: nothing, when it works or would if we led.
+  std::vector<const InformerBase*> waits_of(const Controller& controller) const;
+  // Kinds that are defined but whose caches are not synced, and why.
   std::vector<std::pair<std::string, std::string>> unready() const;
-  void add_checks(Health& health) const;  // ready: when all caches are synced
+  // Controllers that rest, and which definitions they wait for.
+  std::vector<std::pair<std::string, std::string>> resting() const;
+  void add_checks(Health& health) const;  // ready: when each controller works or rests
 
   Queue& queue() { return queue_; }
   Applier& applier() { return applier_; }
   Lease* lease() { return lease_.get(); }
   EventRecorder* events() { return events_.get(); }
   const std::vector<std::unique_ptr<InformerBase>>& informers() const { return informers_; }
+  const std::vector<std::shared_ptr<Reflector>>& reflectors() const { return reflectors_; }
   const std::vector<std::unique_ptr<Controller>>& controllers() const { return controllers_; }
   const std::vector<CacheGauge>& gauges() const { return gauges_; }
 
@@ -137,10 +156,28 @@ class Manager {
   static Queue::Priority priority_of(const InformerBase& informer) {
     return informer.synced() ? Queue::Priority::kNormal : Queue::Priority::kLow;
   }
+  // Whether a controller may work, as of the last look().
+  struct Standing {
+    enum class State { kWaits, kRests, kReady };
+    State state = State::kWaits;
+    Instant since{};
+    bool late = false;
+  };
+  struct Won {
+    Instant when{};
+    kube::ResourceVersion version = 0;
+  };
+
+  std::shared_ptr<Reflector> reflector_of(InformerOptions options);
   void adopt(std::unique_ptr<InformerBase> informer);
-  Task<Result<>> wait_for_caches();
   Task<Result<>> lead();
-  Task<> catch_up();
+  Task<> supervise();
+  std::optional<Instant> look();
+  std::optional<Instant> look_at(size_t index);
+  std::optional<Instant> catch_up();
+  bool is_behind(const InformerBase& informer) const;
+  const InformerBase* informer_of(const CacheBase& cache) const;
+  void note_change();
   void poke();
   Task<> dispatch();
   Task<> work(Queue::Item item);
@@ -159,15 +196,24 @@ class Manager {
   std::unique_ptr<EventRecorder> events_;
   Applier applier_;
   ExternalRunner external_;
+  std::vector<std::shared_ptr<Reflector>> reflectors_;
   std::vector<std::unique_ptr<InformerBase>> informers_;
   std::vector<std::unique_ptr<Controller>> controllers_;  // by lane
+  std::vector<Standing> standings_;                       // of controllers_
   std::vector<CacheGauge> gauges_;
-  Signal changed_;  // a kind synced, stop() was called, the lease was won or lost
-  Signal ready_;    // the queue has something, or a worker has ended
+  Signal changed_;  // a kind synced or went missing, stop() was called, the lease was won or lost
+  bool news_ = false;
+  Signal ready_;  // the queue has something, or a worker has ended
   bool poked_ = false;
   bool stopping_ = false;
   bool lease_lost_ = false;
+  bool begun_ = false;    // one controller was ready
+  bool leading_ = false;  // keys are handed out
   bool working_ = false;
+  std::optional<Error> failed_;
+  std::optional<Won> won_;
+  bool catching_up_ = false;
+  std::set<const InformerBase*> asked_again_;  // since the lease was won
   size_t workers_ = 0;
   std::vector<Spawned> background_;    // informers, and what sends events
   std::map<uint64_t, Spawned> turns_;  // keys being worked on

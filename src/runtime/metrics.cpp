@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/log.h"
@@ -92,6 +93,61 @@ prometheus::MetricFamily family_of(const CacheGauge& gauge) {
   return family;
 }
 
+// Made anew each time, so that what no longer keeps a controller waiting is not shown.
+CacheGauge readiness_of(const Manager& manager) {
+  return {.name = "grapnel_controller_ready",
+          .help = "1 while a controller works, or would if this process led; 0 while it rests.",
+          .read = [&manager] {
+            std::vector<CacheGauge::Sample> samples;
+            for (const auto& controller : manager.controllers()) {
+              samples.push_back({.labels = {{"controller", controller->name()}},
+                                 .value = manager.waits_of(*controller).empty() ? 1.0 : 0.0});
+            }
+            return samples;
+          }};
+}
+
+CacheGauge waits_of(const Manager& manager) {
+  const auto reason_of = [](const InformerBase& informer) -> std::string {
+    if (informer.missing()) return "NotDefined";
+    return informer.trouble() ? std::string(to_string(informer.trouble()->reason)) : "Listing";
+  };
+  return {.name = "grapnel_controller_waits",
+          .help = "1 for each kind that a controller waits for, and why.",
+          .read = [&manager, reason_of] {
+            std::set<MetricLabels> waits;
+            for (const auto& controller : manager.controllers()) {
+              for (const InformerBase* informer : manager.waits_of(*controller)) {
+                waits.insert({{"controller", controller->name()},
+                              {"kind", std::string(informer->kind().kind)},
+                              {"reason", reason_of(*informer)}});
+              }
+            }
+            std::vector<CacheGauge::Sample> samples;
+            for (const auto& labels : waits) samples.push_back({.labels = labels, .value = 1});
+            return samples;
+          }};
+}
+
+struct KindNumbers {
+  double watches = 0;
+  double objects = 0;
+  double undecodable = 0;
+  bool synced = true;
+};
+
+std::map<std::string, KindNumbers> kind_numbers(const Manager& manager) {
+  std::map<std::string, KindNumbers> kinds;
+  for (const auto& reflector : manager.reflectors()) {
+    KindNumbers& numbers = kinds[std::string(reflector->kind().kind)];
+    ++numbers.watches;
+    numbers.objects += static_cast<double>(reflector->objects());
+    numbers.undecodable += static_cast<double>(reflector->undecodable());
+    numbers.synced = numbers.synced && reflector->synced();
+  }
+  return kinds;
+}
+
 struct ProcessNumbers {
   double resident = 0;
   double virtual_memory = 0;
@@ -159,8 +215,10 @@ struct Metrics::Impl {
                                                  "Request latency in seconds, by verb and host.");
   Family<Gauge>& leader =
       gauge("leader_election_master_status", "1 where this process is the leader of that lease.");
-  Family<Gauge>& cached = gauge("grapnel_cache_objects", "Objects in the cache of each kind.");
-  Family<Gauge>& cache_synced = gauge("grapnel_cache_synced", "1 once the first list is in.");
+  Family<Gauge>& cached =
+      gauge("grapnel_cache_objects", "Objects in the caches of each kind, once for each watch.");
+  Family<Gauge>& cache_synced = gauge("grapnel_cache_synced", "1 while all of a kind is cached.");
+  Family<Gauge>& watches = gauge("grapnel_watches", "Watches of each kind that caches are fed by.");
   Family<Counter>& undecodable = counter("grapnel_undecodable_objects_total",
                                          "Objects passed over because they do not decode.");
   Gauge& resident = gauge("process_resident_memory_bytes", "Resident memory size.").Add({});
@@ -322,11 +380,12 @@ void Metrics::refresh() {
     i.lanes[lane].longest->Set(seconds_of(unfinished.longest));
     i.lanes[lane].active->Set(static_cast<double>(i.manager->queue().processing(lane)));
   }
-  for (const auto& informer : i.manager->informers()) {
-    const Labels kind{{"kind", std::string(informer->kind().kind)}};
-    i.cached.Add(kind).Set(static_cast<double>(informer->base_cache().size()));
-    i.cache_synced.Add(kind).Set(informer->synced() ? 1 : 0);
-    i.set_total(i.undecodable.Add(kind), static_cast<double>(informer->undecodable()));
+  for (const auto& [name, numbers] : kind_numbers(*i.manager)) {
+    const Labels kind{{"kind", name}};
+    i.cached.Add(kind).Set(numbers.objects);
+    i.cache_synced.Add(kind).Set(numbers.synced ? 1 : 0);
+    i.watches.Add(kind).Set(numbers.watches);
+    i.set_total(i.undecodable.Add(kind), numbers.undecodable);
   }
   if (const Lease* lease = i.manager->lease()) {
     i.leader.Add({{"name", lease->name()}}).Set(lease->leading() ? 1 : 0);
@@ -336,6 +395,10 @@ void Metrics::refresh() {
 std::string Metrics::text() {
   refresh();
   auto families = impl_->registry.Collect();
+  if (impl_->manager != nullptr) {
+    families.push_back(family_of(readiness_of(*impl_->manager)));
+    families.push_back(family_of(waits_of(*impl_->manager)));
+  }
   if (impl_->manager != nullptr && impl_->manager->working()) {
     for (const auto& gauge : impl_->manager->gauges()) families.push_back(family_of(gauge));
   }

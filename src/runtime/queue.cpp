@@ -9,6 +9,12 @@ size_t Queue::add_lane(std::string name, size_t at_once) {
   return lanes_.size() - 1;
 }
 
+void Queue::set_open(size_t lane, bool open) {
+  if (lanes_[lane].open == open) return;
+  lanes_[lane].open = open;
+  if (open && on_ready_ && !lanes_[lane].ready.empty()) on_ready_();
+}
+
 void Queue::add(size_t lane, const kube::Key& key, Priority priority) {
   Entry& entry = lanes_[lane].entries[key];
   if (observer_ != nullptr) observer_->added(lane);
@@ -76,7 +82,7 @@ std::optional<Queue::Item> Queue::take() {
   for (size_t i = 0; i < lanes_.size(); ++i) {
     const size_t index = (turn_ + i) % lanes_.size();
     Lane& lane = lanes_[index];
-    if (lane.ready.empty() || lane.processing >= lane.at_once) continue;
+    if (!lane.open || lane.ready.empty() || lane.processing >= lane.at_once) continue;
     turn_ = index + 1;
     Item item{index, lane.ready.begin()->second};
     lane.ready.erase(lane.ready.begin());

@@ -59,6 +59,8 @@ class Queue {
 
   // At most `at_once` keys of the lane are taken and not yet done.
   size_t add_lane(std::string name, size_t at_once);
+  // From a closed lane nothing is taken; what is added waits there until it is open again.
+  void set_open(size_t lane, bool open);
   void set_observer(QueueObserver* observer) { observer_ = observer; }
   void on_ready(std::function<void()> f) { on_ready_ = std::move(f); }
 
@@ -102,6 +104,7 @@ class Queue {
     std::string name;
     size_t at_once = 1;
     size_t processing = 0;
+    bool open = true;
     absl::flat_hash_map<kube::Key, Entry> entries;
     std::map<Rank, kube::Key> ready;
   };

@@ -51,6 +51,24 @@ TEST_F(QueueTest, AKeyIsNeverWorkedOnTwiceAtOnce) {
   EXPECT_EQ(take(), "");
 }
 
+TEST_F(QueueTest, AClosedLaneKeepsItsKeysAndHoldsNobodyUp) {
+  const size_t other = queue.add_lane("other", 2);
+  int woken = 0;
+  queue.set_open(lane, false);
+  queue.add(lane, key("a"));
+  queue.add_after(lane, key("b"), seconds(1));
+  queue.add(other, key("c"));
+  clock.advance(seconds(2));
+  EXPECT_EQ(queue.take(), (Queue::Item{other, key("c")}));
+  EXPECT_EQ(queue.take(), std::nullopt);
+  EXPECT_EQ(queue.next_due(), std::nullopt) << "nothing to wake up for";
+  queue.on_ready([&] { ++woken; });
+  queue.set_open(lane, true);
+  EXPECT_EQ(woken, 1);
+  EXPECT_EQ(take(), "a");
+  EXPECT_EQ(take(), "b");
+}
+
 TEST_F(QueueTest, ALaneTakesNoMoreThanItMayAtOnce) {
   for (const auto* name : {"a", "b", "c"}) queue.add(lane, key(name));
   EXPECT_EQ(take(), "a");

@@ -1,8 +1,12 @@
-// A server that gives prepared answers in order and remembers what it was asked.
+// A server that gives prepared answers in order, or those of a function, and remembers what it was
+// asked.
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/async.h"
@@ -15,8 +19,9 @@ struct ScriptedAnswer {
   int status = 200;
   std::vector<std::string> pieces;
   End end = End::kWhole;
-  bool unreachable = false;  // no answer at all
-  bool ambiguous = false;    // and nobody knows whether the request took effect
+  std::optional<Duration> silent_for = std::nullopt;  // before a stream ends well
+  bool unreachable = false;                           // no answer at all
+  bool ambiguous = false;  // and nobody knows whether the request took effect
   http::Headers headers = {};
 };
 
@@ -26,12 +31,19 @@ class ScriptedTransport final : public http::Transport {
 
   void answer(ScriptedAnswer answer) { answers_.push_back(std::move(answer)); }
   void answer(std::string body) { answer(ScriptedAnswer{.pieces = {std::move(body)}}); }
-  void refuse(int status, std::string reason, std::string message = "refused") {
-    answer(
-        {.status = status,
-         .pieces = {R"({"kind":"Status","status":"Failure","reason":")" + reason +
-                    R"(","message":")" + message + R"(","code":)" + std::to_string(status) + "}"}});
+  static ScriptedAnswer refusal(int status, std::string reason, std::string message = "refused") {
+    return {
+        .status = status,
+        .pieces = {R"({"kind":"Status","status":"Failure","reason":")" + reason +
+                   R"(","message":")" + message + R"(","code":)" + std::to_string(status) + "}"}};
   }
+  void refuse(int status, std::string reason, std::string message = "refused") {
+    answer(refusal(status, std::move(reason), std::move(message)));
+  }
+  // Asked first: "GET /api/v1/pods?limit=500" for an answer.
+  using Serve = std::function<std::optional<ScriptedAnswer>(std::string_view request)>;
+  void serve(Serve serve) { serve_ = std::move(serve); }
+
   // "GET /api/v1/pods?limit=500", with the body after it where there is one.
   std::vector<std::string> asked;
 
@@ -61,6 +73,7 @@ class ScriptedTransport final : public http::Transport {
     Task<Result<std::string>> read() override {
       co_await clock_.sleep(milliseconds(1));
       if (at_ < answer_.pieces.size()) co_return answer_.pieces[at_++];
+      if (answer_.silent_for) co_await clock_.sleep(*answer_.silent_for);
       if (answer_.end == ScriptedAnswer::End::kWhole) co_return std::string();
       if (answer_.end == ScriptedAnswer::End::kSilent) {
         co_await clock_.sleep(idle_.value_or(hours(1000)));
@@ -85,6 +98,9 @@ class ScriptedTransport final : public http::Transport {
     std::string target = request.target.substr(request.target.find('/', 8));
     asked.push_back(request.method + " " + target +
                     (request.body.empty() ? "" : " " + request.body));
+    if (serve_) {
+      if (auto served = serve_(asked.back())) return *std::move(served);
+    }
     if (answers_.empty()) return {.end = ScriptedAnswer::End::kSilent};
     auto next = std::move(answers_.front());
     answers_.pop_front();
@@ -93,6 +109,7 @@ class ScriptedTransport final : public http::Transport {
 
   Clock& clock_;
   std::deque<ScriptedAnswer> answers_;
+  Serve serve_;
 };
 
 }  // namespace grapnel::runtime

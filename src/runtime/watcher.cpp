@@ -21,6 +21,8 @@ Probe kRelistsInDoubt("watch: all is read again in doubt");
 // client-go's figures, which API servers are sized for.
 constexpr Duration kFirstBackOff = milliseconds(800);
 constexpr Duration kLongestBackOff = seconds(30);
+constexpr Duration kFirstWaitForDefinition = seconds(5);
+constexpr Duration kLongestWaitForDefinition = minutes(1);
 constexpr Duration kQuietUntilForgiven = minutes(2);
 constexpr Duration kShortestGoodWatch = seconds(1);
 constexpr Duration kShortestTimeout = minutes(5);
@@ -45,9 +47,18 @@ bool is_too_large_version(const Error& error) {
   return error.message.find("Too large resource version") != std::string::npos;
 }
 
+// Of a collection, that is: of one without objects the answer is an empty list.
+bool is_missing_kind(const Error& error) {
+  return error.code == 404;
+}
+
 bool is_client_error(const Error& error) {
   return error.code >= 400 && error.code < 500 && error.code != 429 && error.code != 401 &&
          error.code != 403 && !is_expired(error);
+}
+
+Duration scaled(Duration length, double by) {
+  return Duration(static_cast<int64_t>(static_cast<double>(length.count()) * by));
 }
 
 class Stepper {
@@ -79,6 +90,7 @@ class Stepper {
   }
 
   WatcherStep operator()(const ListFailed& failed) {
+    if (is_missing_kind(failed.error)) return wait_for_definition(failed.error);
     if (is_expired(failed.error)) {
       // Of a page: its token is too old. Of a list: its version is.
       const bool first_time = !s_.version_lost || !s_.pages_lost;
@@ -101,6 +113,7 @@ class Stepper {
   }
 
   WatcherStep operator()(const WatchRefused& refused) {
+    if (is_missing_kind(refused.error)) return wait_for_definition(refused.error);
     if (s_.replacing && is_client_error(refused.error)) return without_watch_list();
     return watch_failed(refused.error);
   }
@@ -245,13 +258,29 @@ class Stepper {
     s_.last_failure = moment_.now;
   }
 
+  // The next list is one of the newest: what the caches hold may be of an earlier definition.
+  WatcherStep wait_for_definition(const Error& error) {
+    if (!s_.missing) s_.failures = 0;
+    note_failure();
+    s_.trouble = error;
+    s_.missing = s_.listing = s_.version_lost = true;
+    s_.synced = false;
+    s_.watch_failing_since.reset();
+    const int doublings = std::min(s_.failures - 1, 10);
+    const Duration longest =
+        std::min(kFirstWaitForDefinition * (1 << doublings), kLongestWaitForDefinition);
+    WatcherStep out;
+    out.next = BackOff{longest - scaled(longest, moment_.random / 5)};
+    return out;
+  }
+
   WatcherStep back_off(const Error& error) {
     note_failure();
     s_.trouble = error;
+    if (error.code == 401 || error.code == 403) s_.missing = false;  // so much is not known
     const int doublings = std::min(s_.failures - 1, 10);
     const Duration base = std::min(kFirstBackOff * (1 << doublings), kLongestBackOff);
-    const Duration jitter(static_cast<int64_t>(static_cast<double>(base.count()) * moment_.random));
-    Duration length = base + jitter;
+    Duration length = base + scaled(base, moment_.random);
     if (error.retry_after) length = std::max(length, *error.retry_after);
     WatcherStep out;
     out.next = BackOff{length};
@@ -259,7 +288,7 @@ class Stepper {
   }
 
   void finish_replace(WatcherStep& out, const std::string& version) {
-    s_.replacing = s_.version_lost = s_.pages_lost = false;
+    s_.replacing = s_.version_lost = s_.pages_lost = s_.missing = false;
     out.finish_replace = true;
     out.synced = !s_.synced;
     s_.synced = true;

@@ -6,7 +6,10 @@
 //  - the cache is never emptied because something failed: objects go only when a whole list, or
 //    the server, says that they are gone;
 //  - the version we resume from never passes an event that was not applied;
-//  - no failure makes a hot loop.
+//  - no failure makes a hot loop;
+//  - a kind that the server does not know is asked for again, up to a minute later each time, and
+//  is
+//    not synced until all of it has been listed anew: what was known of it is left as it was.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +29,7 @@ struct WatcherOptions {
   // saw, so only for kinds on which no decision rests.
   bool stale_first_list = false;
   int64_t page = 500;  // 0: in one piece
+  bool operator==(const WatcherOptions&) const = default;
 };
 
 // ---- what happened ------------------------------------------------------------------------------
@@ -99,7 +103,7 @@ struct WatcherStep {
   bool begin_replace = false;  // objects not seen from here to finish_replace are gone
   bool apply = false;          // hand the event's object to the cache
   bool finish_replace = false;
-  bool synced = false;   // for the first time
+  bool synced = false;   // for the first time, or the first since the kind was missing
   bool advance = false;  // the cache has seen all up to WatcherState::version
   std::variant<GoOn, StartList, OpenWatch, BackOff> next;
 };
@@ -111,6 +115,7 @@ struct WatcherState {
   WatcherOptions options;
   std::string version;  // the last one seen; "": none
   bool synced = false;
+  bool missing = false;  // the server has no such kind: its definition is not there, or no longer
   bool use_watch_list = true;
   bool listing = true;           // what TimerDone goes back to: a list, or else a watch
   bool version_lost = false;     // the server cannot serve `version`: ask for its newest

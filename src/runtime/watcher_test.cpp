@@ -45,6 +45,7 @@ Error busy(Duration retry_after) {
   return error;
 }
 
+const Error kNoSuchKind = api_error(404, Reason::kNotFound);
 const Error kGone410 = api_error(410, Reason::kExpired);
 const Error kReset{.reason = Reason::kTransport, .message = "reset"};
 constexpr auto kAdded = ObjectEvent::Type::kAdded;
@@ -176,7 +177,7 @@ const std::vector<Row> kRows = {
      "begin list(v= limit=500)",
      {{0, ListFailed{api_error(403, Reason::kForbidden)}, "wait(800ms)"},
       {800, TimerDone{}, "begin list(v= limit=500)"},
-      {801, ListFailed{api_error(404, Reason::kNotFound)}, "wait(1600ms)"},
+      {801, ListFailed{api_error(403, Reason::kForbidden)}, "wait(1600ms)"},
       {2401, TimerDone{}, "begin list(v= limit=500)"},
       {2402, ListFailed{kReset}, "wait(3200ms)"},
       {5602, TimerDone{}, "begin list(v= limit=500)"},
@@ -190,6 +191,38 @@ const std::vector<Row> kRows = {
       {80406, TimerDone{}, "begin list(v= limit=500)"},
       {80407, ListFailed{kReset}, "wait(30000ms)"}},
      ""},
+    {"AKindThatIsNotDefinedIsAskedForUpToAMinuteLater",
+     kStreams,
+     "begin stream(v=)",
+     {{0, WatchRefused{kReset}, "wait(800ms)"},
+      {800, TimerDone{}, "begin stream(v=)"},
+      {801, WatchRefused{kNoSuchKind}, "wait(5000ms)"},
+      {5801, TimerDone{}, "begin stream(v=)"},
+      {5802, WatchRefused{kNoSuchKind}, "wait(10000ms)"},
+      {15802, TimerDone{}, "begin stream(v=)"},
+      {15803, WatchRefused{kNoSuchKind}, "wait(20000ms)"},
+      {35803, TimerDone{}, "begin stream(v=)"},
+      {35804, WatchRefused{kNoSuchKind}, "wait(40000ms)"},
+      {75804, TimerDone{}, "begin stream(v=)"},
+      {75805, WatchRefused{kNoSuchKind}, "wait(60000ms)"},
+      {135805, TimerDone{}, "begin stream(v=)"},
+      {135806, WatchRefused{kNoSuchKind}, "wait(60000ms)"},
+      {195806, TimerDone{}, "begin stream(v=)"},
+      {195807, WatchOpened{}, "on"},
+      {195808, Bookmark{"95", true}, "finish synced advance on"}},
+     "95"},
+    {"AKindThatIsDefinedAnewIsListedFromTheNewest",
+     kLists,
+     "begin list(v= limit=500)",
+     {{0, ListPageDone{"7", ""}, "finish synced advance watch(v=7)"},
+      {1, WatchOpened{}, "on"},
+      {5000, StreamEnded{}, "watch(v=7)"},
+      {5001, WatchRefused{kNoSuchKind}, "wait(5000ms)"},
+      {10001, TimerDone{}, "begin list(v= limit=500)"},
+      {10002, ListFailed{kReset}, "wait(1600ms)"},
+      {11602, TimerDone{}, "begin list(v= limit=500)"},
+      {11603, ListPageDone{"90", ""}, "finish synced advance watch(v=90)"}},
+     "90"},
     {"TwoQuietMinutesForgiveTheBackOff",
      kLists,
      "begin list(v= limit=500)",
@@ -364,6 +397,35 @@ TEST(Watcher, TroubleIsRememberedUntilSomethingWorks) {
   EXPECT_FALSE(state.trouble);
 }
 
+TEST(Watcher, AKindIsMissingUntilAllOfItIsListed) {
+  WatcherState state(kLists);
+  start(state, {});
+  step(state, ListPageDone{"1", ""}, {});
+  EXPECT_TRUE(state.synced);
+  step(state, WatchRefused{kNoSuchKind}, {});
+  EXPECT_TRUE(state.missing);
+  EXPECT_FALSE(state.synced);
+  step(state, TimerDone{}, {});
+  step(state, ListFailed{kReset}, {});
+  EXPECT_TRUE(state.missing) << "nobody said otherwise";
+  step(state, TimerDone{}, {});
+  step(state, ListPageDone{"9", "more"}, {});
+  EXPECT_TRUE(state.missing);
+  step(state, ListPageDone{"9", ""}, {});
+  EXPECT_FALSE(state.missing);
+  EXPECT_TRUE(state.synced);
+}
+
+TEST(Watcher, WhoMayNotAskDoesNotKnowThatAKindIsMissing) {
+  WatcherState state(kLists);
+  start(state, {});
+  step(state, ListFailed{kNoSuchKind}, {});
+  step(state, TimerDone{}, {});
+  step(state, ListFailed{api_error(403, Reason::kForbidden)}, {});
+  EXPECT_FALSE(state.missing);
+  EXPECT_FALSE(state.synced);
+}
+
 // Whatever comes in whatever order: it never advances while it replaces, and every failure either
 // waits or is the first in a while.
 TEST(Watcher, NoInputBreaksTheInvariants) {
@@ -372,6 +434,8 @@ TEST(Watcher, NoInputBreaksTheInvariants) {
                                             ListFailed{kGone410},
                                             ListFailed{kReset},
                                             ListFailed{too_large()},
+                                            ListFailed{kNoSuchKind},
+                                            WatchRefused{kNoSuchKind},
                                             WatchOpened{},
                                             WatchRefused{kGone410},
                                             WatchRefused{api_error(422)},

@@ -35,6 +35,7 @@ void add_quotas(runtime::Manager& manager, AllObjects& objects) {
       controller.enqueue(quota->meta.key);
     }
   };
+  controller.use(pods.cache());
   pods.cache().add_handler([enqueue_all](const QuotaPod* before, const QuotaPod* after) {
     enqueue_all((after != nullptr ? after : before)->meta.key);
   });

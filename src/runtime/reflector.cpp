@@ -1,4 +1,6 @@
-#include "runtime/informer.h"
+#include "runtime/reflector.h"
+
+#include <algorithm>
 
 #include "base/log.h"
 #include "base/probe.h"
@@ -19,17 +21,9 @@ std::string_view text_of(const std::optional<JsonView>& value) {
   return value ? value->as_string().value_or("") : "";
 }
 
-struct Identity {
-  kube::Key key;
-  kube::Uid uid;
-};
-
-// Of any object, even one that does not decode.
-Identity identity_of(JsonView object) {
+kube::Uid uid_of(JsonView object) {
   const auto meta = object.find("metadata");
-  if (!meta) return {};
-  return {{Interned(text_of(meta->find("namespace"))), std::string(text_of(meta->find("name")))},
-          kube::Uid(text_of(meta->find("uid")))};
+  return meta ? kube::Uid(text_of(meta->find("uid"))) : kube::Uid();
 }
 
 std::string version_of(JsonView object) {
@@ -56,15 +50,42 @@ std::optional<WatcherInput> input_of(std::string_view type, JsonView object) {
 
 }  // namespace
 
-InformerBase::InformerBase(kube::Client& client, Clock& clock, Random& random,
-                           InformerOptions options)
+kube::Key key_of(JsonView object) {
+  const auto meta = object.find("metadata");
+  if (!meta) return {};
+  return {Interned(text_of(meta->find("namespace"))), std::string(text_of(meta->find("name")))};
+}
+
+Reflector::Reflector(kube::Client& client, Clock& clock, Random& random, InformerOptions options)
     : client_(client),
       clock_(clock),
       random_(random),
       options_(std::move(options)),
       state_(options_.watcher) {}
 
-Task<> InformerBase::run() {
+void Reflector::add(Projection& projection) {
+  projections_.push_back(&projection);
+  projection.base_cache().on_doubt([this](CacheBase::Doubt what) { doubt(what); });
+}
+
+bool Reflector::follows(const InformerOptions& options) const {
+  const auto same = [](const kube::ListOptions& a, const kube::ListOptions& b) {
+    return a.ns == b.ns && a.label_selector == b.label_selector &&
+           a.field_selector == b.field_selector;
+  };
+  return options.kind == options_.kind && same(options.filter, options_.filter) &&
+         options.watcher == options_.watcher;
+}
+
+size_t Reflector::objects() const {
+  size_t most = 0;
+  for (const Projection* projection : projections_) {
+    most = std::max(most, projection->base_cache().size());
+  }
+  return most;
+}
+
+Task<> Reflector::run() {
   doubted_.emplace(co_await this_executor());
   state_ = WatcherState(options_.watcher);
   WatcherStep step = start(state_, moment());
@@ -81,52 +102,68 @@ Task<> InformerBase::run() {
   }
 }
 
-// Lets the watcher decide on an input, and does to the cache what it says.
-WatcherStep InformerBase::take(const WatcherInput& input, const JsonView* object) {
+// Lets the watcher decide on an input, and does to the caches what it says.
+WatcherStep Reflector::take(const WatcherInput& input, const JsonView* object) {
   const bool had_trouble = state_.trouble.has_value();
+  const bool was_missing = state_.missing;
+  const bool was_synced = state_.synced;
   WatcherStep step = runtime::step(state_, input, moment());
   if (state_.trouble && !had_trouble) {
     log_warning("cannot follow a kind", {{"kind", kind().kind}, {"why", state_.trouble->message}});
   }
   if (step.begin_replace) begin_replace_for(step);
   if (step.apply && object != nullptr) store(input, *object);
-  if (step.finish_replace) {
-    finish_replace();
-    if (replace_began_) base_cache().set_complete_as_of(*replace_began_);
-    doubted_->notify_all();  // one that came meanwhile
+  if (step.finish_replace) finish_replace();
+  if (step.advance) {
+    const auto version = kube::parse_resource_version(state_.version);
+    for (Projection* projection : projections_) projection->base_cache().advance(version);
   }
-  if (step.advance) base_cache().advance(kube::parse_resource_version(state_.version));
-  if (step.synced) {
-    log_info("cache synced", {{"kind", kind().kind}, {"objects", base_cache().size()}});
-    if (on_synced_) on_synced_();
+  if (state_.synced != was_synced || state_.missing != was_missing) {
+    if (step.synced) log_info("cache synced", {{"kind", kind().kind}, {"objects", objects()}});
+    for (Projection* projection : projections_) projection->note_change();
   }
   return step;
 }
 
-void InformerBase::begin_replace_for(const WatcherStep& step) {
+void Reflector::begin_replace_for(const WatcherStep& step) {
   const auto* list = std::get_if<StartList>(&step.next);
   replace_began_.reset();
   if (list == nullptr || list->version.empty()) {
     replace_began_ = clock_.instant();
     doubt_.reset();  // this is the answer to it
   }
-  begin_replace();
+  for (Projection* projection : projections_) projection->begin_replace();
 }
 
-void InformerBase::store(const WatcherInput& input, JsonView object) {
-  if (std::get<ObjectEvent>(input).type == ObjectEvent::Type::kDeleted) {
-    const auto [key, uid] = identity_of(object);
-    erase(key, uid);
-  } else if (const auto stored = upsert(object); !stored) {
-    pass_over(object, stored.error());
+void Reflector::finish_replace() {
+  for (Projection* projection : projections_) {
+    projection->finish_replace();
+    if (replace_began_) projection->base_cache().set_complete_as_of(*replace_began_);
   }
+  doubted_->notify_all();  // one that came meanwhile
 }
 
-void InformerBase::pass_over(JsonView object, const Error& error) {
+void Reflector::store(const WatcherInput& input, JsonView object) {
+  if (std::get<ObjectEvent>(input).type != ObjectEvent::Type::kDeleted) return upsert(object);
+  const auto key = key_of(object);
+  const auto uid = uid_of(object);
+  for (Projection* projection : projections_) projection->erase(key, uid);
+}
+
+void Reflector::upsert(JsonView object) {
+  std::optional<Error> fault;
+  for (Projection* projection : projections_) {
+    auto stored = projection->upsert(object);
+    if (stored) continue;
+    projection->keep(key_of(object));
+    if (!fault) fault = std::move(stored.error());
+  }
+  if (fault) pass_over(key_of(object), *fault);
+}
+
+void Reflector::pass_over(const kube::Key& key, const Error& error) {
   kPassedOver.hit();
   ++undecodable_;
-  const auto key = identity_of(object).key;
-  keep(key);
   if (passed_over_.size() < kMostNamesRemembered && passed_over_.insert(key.text()).second) {
     log_warning("an object cannot be read and is passed over", {{"kind", kind().kind},
                                                                 {"namespace", key.ns.view()},
@@ -135,16 +172,13 @@ void InformerBase::pass_over(JsonView object, const Error& error) {
   }
 }
 
-void InformerBase::take_item(std::string_view item) {
+void Reflector::take_item(std::string_view item) {
   const auto object = parser_.parse(item);
-  if (!object) {
-    pass_over(Json(JsonObject()), object.error());
-  } else if (const auto stored = upsert(*object); !stored) {
-    pass_over(*object, stored.error());
-  }
+  if (!object) return pass_over({}, object.error());
+  upsert(*object);
 }
 
-Task<WatcherInput> InformerBase::list(StartList ask) {
+Task<WatcherInput> Reflector::list(StartList ask) {
   kube::ListOptions options = options_.filter;
   options.resource_version = std::move(ask.version);
   options.limit = ask.limit;
@@ -169,7 +203,7 @@ Task<WatcherInput> InformerBase::list(StartList ask) {
       .continue_token = std::string(string_or(at(*frame, "metadata", "continue")))};
 }
 
-void InformerBase::doubt(CacheBase::Doubt doubt) {
+void Reflector::doubt(CacheBase::Doubt doubt) {
   // Many keys may doubt the same connection: a new one gets its chance first.
   const bool young = clock_.instant() - state_.opened < kYoungWatch;
   if (doubt == CacheBase::Doubt::kConnection && (young || doubt_)) return;
@@ -177,12 +211,12 @@ void InformerBase::doubt(CacheBase::Doubt doubt) {
   if (doubted_) doubted_->notify_all();
 }
 
-Task<> InformerBase::wait_for_doubt() {
+Task<> Reflector::wait_for_doubt() {
   while (!doubt_ || state_.replacing) co_await doubted_->wait();
 }
 
 // One stream, to its end, or until the watcher or a doubt wants something else.
-Task<WatcherStep> InformerBase::watch(OpenWatch ask) {
+Task<WatcherStep> Reflector::watch(OpenWatch ask) {
   WatcherStep next;
   if (!doubt_ && co_await unless(wait_for_doubt(), read_watch(std::move(ask), next))) {
     co_return next;
@@ -194,7 +228,7 @@ Task<WatcherStep> InformerBase::watch(OpenWatch ask) {
   co_return take(Doubted{doubt == CacheBase::Doubt::kContents});
 }
 
-Task<> InformerBase::read_watch(OpenWatch ask, WatcherStep& next) {
+Task<> Reflector::read_watch(OpenWatch ask, WatcherStep& next) {
   auto body = co_await client_.open_watch(kind(), {.ns = options_.filter.ns,
                                                    .label_selector = options_.filter.label_selector,
                                                    .field_selector = options_.filter.field_selector,
@@ -235,7 +269,7 @@ Task<> InformerBase::read_watch(OpenWatch ask, WatcherStep& next) {
 }
 
 // What to do next when that is not to go on reading.
-std::optional<WatcherStep> InformerBase::take_line(std::string_view line) {
+std::optional<WatcherStep> Reflector::take_line(std::string_view line) {
   const auto event = parser_.parse(line);
   const auto object = event ? event->find("object") : std::nullopt;
   if (!object) {
