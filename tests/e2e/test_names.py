@@ -52,7 +52,7 @@ def test_names_are_known_when_a_process_starts(up, tmp_path, workers, runs):
     path = manifest(tmp_path, workers)
     failed = []
     for number in range(runs):
-        ran = up("run", "--name", f"ask-{workers}-{number}", path, cwd=tmp_path)
+        ran = up("run", "--name", f"ask-{workers}-{number}", path, cwd=tmp_path, timeout=300)
         if ran.returncode != 0:
             failed.append(ran.stdout + ran.stderr)
         else:
