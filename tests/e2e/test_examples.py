@@ -115,7 +115,7 @@ def test_the_documented_array_has_the_documented_variables(grapnel, tmp_path):
     tree = grapnel("status", "seed").stdout.splitlines()
     assert [line[6:] for line in tree if " succeeded of " in line] == [
         "master  1 succeeded of 1", "worker  20 succeeded of 20", "worker-2  4 succeeded of 4"]
-    assert [line.split()[2] for line in tree if "  (pod " in line] == list(expected)
+    assert [re.search(r"─ (\S+)", line)[1] for line in tree if "  (pod " in line] == list(expected)
     # A rank is one process; a role counts from its own first one.
     assert grapnel("logs", "seed", "--rank", "6").stdout.startswith("worker-1-1 | ")
     assert grapnel("logs", "seed", "--role", "worker-2", "--rank", "3").stdout.startswith("worker-2-0-3 | ")
