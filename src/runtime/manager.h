@@ -34,9 +34,9 @@ namespace grapnel::runtime {
 
 struct ManagerOptions {
   Duration sync_timeout = minutes(2);
-  Duration grace = seconds(30);  // for work under way when we stop
-  size_t at_once = 64;           // keys worked on, over all controllers
-  int64_t list_page = 0;         // objects in a page of a list; 0: as each informer says
+  Duration grace = seconds(30);   // for work under way when we stop
+  size_t at_once = 64;            // keys worked on, over all controllers
+  int64_t list_page = 0;          // objects in a page of a list; 0: as each informer says
   bool gives_back_memory = true;  // once the keys of the first lists are done
   QueueOptions queue = {};
   ApplierOptions applier = {};                        // without on_event: they go to `events`

@@ -162,8 +162,7 @@ class ExperimentSubject final : public Subject {
   std::optional<std::string> check_end(const Server& server, const Json& experiment) const {
     const auto name = meta_text(experiment, "name");
     const auto phase = phase_of(experiment);
-    const Json* child =
-        server.find(kinds::kJobSet, {Interned("default"), std::string(name)});
+    const Json* child = server.find(kinds::kJobSet, {Interned("default"), std::string(name)});
     if (child == nullptr) {
       const auto reason = string_or(at(experiment, "status", "reason"));
       const bool may_be = children_deleted_.contains(meta_text(experiment, "uid")) ||
