@@ -12,7 +12,7 @@ namespace {
 using runtime::ObjectRef;
 using runtime::Plan;
 constexpr std::string_view kFinalizer = "example.com/echo";
-constexpr std::string_view kUnbearable = "unbearable";  // the planner throws
+constexpr std::string_view kUnbearable = "unbearable";    // the planner throws
 constexpr std::string_view kOfUser = "example.com/user";  // a finalizer of somebody else's
 const kube::Kind& kConfigMap = kube::kinds::kConfigMap;
 
@@ -134,8 +134,8 @@ namespace {
 
 Json echo_definition() {
   const JsonObject any{{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
-  const JsonObject schema{
-      {"type", "object"}, {"properties", JsonObject{{"spec", any}, {"status", any}}}};
+  const JsonObject schema{{"type", "object"},
+                          {"properties", JsonObject{{"spec", any}, {"status", any}}}};
   const JsonObject version{{"name", kEcho.version},
                            {"served", true},
                            {"storage", true},
@@ -207,7 +207,7 @@ class EchoSubject final : public Subject {
         break;
       default:
         if (children.empty()) break;
-        disturb_child(server, random, *children[random.below(children.size())]);
+        disturb_child(server, random, Json(*children[random.below(children.size())]));
     }
   }
 
@@ -274,7 +274,9 @@ class EchoSubject final : public Subject {
   }
 
  private:
-  static bool is_ours(const Json& child) { return at(child, "metadata", "ownerReferences") != nullptr; }
+  static bool is_ours(const Json& child) {
+    return at(child, "metadata", "ownerReferences") != nullptr;
+  }
 
   static void label_child(Server& server, const Json& child, Json value) {
     server.ask("user", "PATCH", path_of(kConfigMap, child),

@@ -19,7 +19,8 @@ namespace kinds = kube::kinds;
 Json replicated_job(Random& random, std::string_view name) {
   const auto pods = static_cast<int64_t>(1 + random.below(2));
   const JsonObject container{{"name", "c"}, {"image", "i"}};
-  const JsonObject pod{{"spec", JsonObject{{"containers", JsonArray{container}}, {"restartPolicy", "Never"}}}};
+  const JsonObject pod{
+      {"spec", JsonObject{{"containers", JsonArray{container}}, {"restartPolicy", "Never"}}}};
   const JsonObject job{{"parallelism", pods},
                        {"completions", pods},
                        {"backoffLimit", static_cast<int64_t>(random.below(2))},
@@ -125,7 +126,8 @@ class JobSetSubject final : public Subject {
       case 0:
       case 1:
       case 2:
-        server.ask("user", "POST", all, random_jobset(random, name, options_.blocks_and_loses_nodes));
+        server.ask("user", "POST", all,
+                   random_jobset(random, name, options_.blocks_and_loses_nodes));
         break;
       case 3:
         server.ask("user", "PATCH", all + "/" + name,

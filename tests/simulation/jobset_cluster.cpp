@@ -28,7 +28,8 @@ bool set_status(Server& server, std::string_view who, const kube::Kind& kind, co
   const Json* before = find(object, "status");
   const bool is_new = std::ranges::any_of(status, [&](const auto& member) {
     const Json* old = before == nullptr ? nullptr : find(*before, member.key());
-    return old == nullptr ? !member.value().is_null() : !equal(*old, member.value());
+    if (old != nullptr) return !equal(*old, member.value());
+    return !member.value().is_null() && !equal(member.value(), 0);  // the server leaves out zeros
   });
   if (is_new) {
     server.ask(who, "PATCH", path_of(kind, object) + "/status", JsonObject{{"status", status}});
@@ -119,9 +120,8 @@ std::optional<Duration> JobSetCluster::step(Server& server, Random& random, Time
                                             double failures) {
   make_nodes(server);
   see_lost_nodes(server, now);
-  bool did = one_of(server.all(kinds::kPod), random, [&](const Json& pod) {
-    return step_pod(server, random, pod, failures);
-  });
+  bool did = one_of(server.all(kinds::kPod), random,
+                    [&](const Json& pod) { return step_pod(server, random, pod, failures); });
   std::map<std::string_view, std::vector<const Json*>> pods;
   for (const Json* pod : server.all(kinds::kPod)) pods[controller_of(*pod)].push_back(pod);
   did |= one_of(server.all(kinds::kJob), random, [&](const Json& job) {
@@ -139,9 +139,8 @@ bool JobSetCluster::step_pod(Server& server, Random& random, const Json& pod, do
   const auto node = node_of(pod);
   if (node.empty()) {
     if (is_going(pod)) return false;  // nobody waits for it; finalizers are others'
-    const JsonObject to{{"apiVersion", "v1"},
-                        {"kind", "Node"},
-                        {"name", fmt::format("n{}", random.below(kNodes))}};
+    const JsonObject to{
+        {"apiVersion", "v1"}, {"kind", "Node"}, {"name", fmt::format("n{}", random.below(kNodes))}};
     server.ask("scheduler", "POST", path_of(kinds::kPod, pod) + "/binding",
                JsonObject{{"apiVersion", "v1"},
                           {"kind", "Binding"},
@@ -261,8 +260,7 @@ bool JobSetCluster::run_job(Server& server, Random& random, const Json& job,
           {"apiVersion", "batch/v1"},     {"kind", "Job"},      {"name", meta_text(job, "name")},
           {"uid", meta_text(job, "uid")}, {"controller", true}, {"blockOwnerDeletion", true}};
       const std::string name = fmt::format("{}-{}-{}", meta_text(job, "name"), i, ++pods_made_);
-      server.ask("job-controller", "POST",
-                 collection_of(kinds::kPod, meta_text(job, "namespace")),
+      server.ask("job-controller", "POST", collection_of(kinds::kPod, meta_text(job, "namespace")),
                  JsonObject{{"apiVersion", "v1"},
                             {"kind", "Pod"},
                             {"metadata", JsonObject{{"name", name},

@@ -114,8 +114,7 @@ std::optional<std::string> unsettled(const Server& server, const Json& jobset) {
 
 // The planner's patience with pods that do not end.
 Duration patience_of(const Json& jobset) {
-  const auto asked =
-      string_or(at(jobset, "metadata", "annotations", keys::kStuckDeletionTimeout));
+  const auto asked = string_or(at(jobset, "metadata", "annotations", keys::kStuckDeletionTimeout));
   return parse_go_duration(asked).value_or(minutes(5) + seconds(30));
 }
 

@@ -23,7 +23,7 @@ class JobSetRules {
   std::optional<std::string> check_bound(const WriteSeen& write);
 
   std::map<std::string, int, std::less<>> changes_;  // of a JobSet's spec and children, by its uid
-  std::map<std::string, int, std::less<>> status_writes_;  // by operators
+  std::map<std::string, int, std::less<>> status_writes_;   // by operators
   std::map<std::string, Time, std::less<>> blocked_since_;  // by the uid of the pod waited for
 };
 

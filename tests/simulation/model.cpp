@@ -48,7 +48,8 @@ http::Response conflict(const kube::Key& key) {
 
 // Events have times in microseconds, which our encoder leaves to JSON.
 bool has_protobuf(const kube::Kind& kind) {
-  return kind != kube::kinds::kEvent && kube::type_of_kind(kind.group, kind.version, kind.kind) != nullptr;
+  return kind != kube::kinds::kEvent &&
+         kube::type_of_kind(kind.group, kind.version, kind.kind) != nullptr;
 }
 
 // What stands here must be what Kubernetes' own types can say.
@@ -212,8 +213,8 @@ http::Response ApiModel::create(const Path& path, Json object, const Sender& sen
   object.as_object()["apiVersion"] = kind.api_version();
   metadata_of(object)["namespace"] = path.key.ns.view();
   if (!kind.namespaced) metadata_of(object).erase("namespace");
-  auto reviewed = webhooks_.review(kind, std::move(object), nullptr,
-                                   webhooks_down_ && webhooks_down_());
+  auto reviewed =
+      webhooks_.review(kind, std::move(object), nullptr, webhooks_down_ && webhooks_down_());
   if (reviewed.refused) return std::move(*reviewed.refused);
   object = std::move(reviewed.object);
   Path where = path;
@@ -335,8 +336,8 @@ http::Response ApiModel::store(const Path& path, Json after, const Sender& sende
     }
     if (path.kind->has_status) after = merge_halves(*before, std::move(after), path.subresource);
     if (path.subresource.empty()) {
-      auto reviewed = webhooks_.review(kind, std::move(after), before,
-                                       webhooks_down_ && webhooks_down_());
+      auto reviewed =
+          webhooks_.review(kind, std::move(after), before, webhooks_down_ && webhooks_down_());
       if (reviewed.refused) return std::move(*reviewed.refused);
       after = std::move(reviewed.object);
     }
@@ -483,8 +484,8 @@ Server::WatchAnswer ApiModel::watch(const http::Request& request, Send send) {
     const auto first = std::ranges::upper_bound(changes, from, {}, &Change::version);
     for (auto change = first; change != changes.end(); ++change) watch->tell(*change);
   }
-  const std::string type = protobuf ? fmt::format("{};stream=watch", kube::kProtobuf)
-                                    : std::string("application/json");
+  const std::string type =
+      protobuf ? fmt::format("{};stream=watch", kube::kProtobuf) : std::string("application/json");
   return {std::nullopt, {{"Content-Type", type}}, std::move(watch)};
 }
 

@@ -30,9 +30,9 @@ struct ModelTest : testing::Test {
   };
   Watching watch(std::string target, std::string accept = "application/json") {
     Watching out;
-    out.answer = model.watch(
-        {.target = std::move(target), .headers = {{"Accept", std::move(accept)}}},
-        [sent = out.sent](std::string piece) { sent->push_back(std::move(piece)); });
+    out.answer =
+        model.watch({.target = std::move(target), .headers = {{"Accept", std::move(accept)}}},
+                    [sent = out.sent](std::string piece) { sent->push_back(std::move(piece)); });
     return out;
   }
   // "ADDED a", "DELETED a" …
@@ -275,9 +275,9 @@ TEST_F(AdmissionTest, ChangesAndRefuses) {
   EXPECT_EQ(refused.status, 422);
   EXPECT_THAT(refused.body, HasSubstr("denied the request: less than before"));
   // A status is no business of theirs.
-  EXPECT_EQ(guarded->ask("test", "PATCH", kThings + "/a/status", *parse_json(R"({"status":{}})"))
-                .status,
-            200);
+  EXPECT_EQ(
+      guarded->ask("test", "PATCH", kThings + "/a/status", *parse_json(R"({"status":{}})")).status,
+      200);
 }
 
 TEST_F(AdmissionTest, IsRefusedWhileAWebhookIsDown) {

@@ -68,8 +68,8 @@ Task<> OurServer::read(std::shared_ptr<Reader> reader, std::shared_ptr<http::Tra
 Server::WatchAnswer OurServer::watch(const http::Request& request, Send send) {
   auto reader = std::make_shared<Reader>();
   reader->send = std::move(send);
-  auto reading = spawn(context_->get_executor(),
-                       read(reader, server_.transport(), without_timeout(request)));
+  auto reading =
+      spawn(context_->get_executor(), read(reader, server_.transport(), without_timeout(request)));
   poll();
   WatchAnswer answer = std::move(reader->answer);
   answer.watch = std::make_unique<OpenWatch>(std::move(reader), std::move(reading));
@@ -103,7 +103,8 @@ void OurServer::note(const kube::Kind& kind, std::string_view line) {
     throw std::logic_error("the mirror has got " + std::string(line));
   }
   const auto object = std::make_shared<const Json>(*grapnel::find(*event, "object"));
-  version_ = std::max(version_, kube::parse_resource_version(meta_text(*object, "resourceVersion")));
+  version_ =
+      std::max(version_, kube::parse_resource_version(meta_text(*object, "resourceVersion")));
   const bool deleted = type == "DELETED";
   wrote_ = true;
   const JsonPtr before = keep(kind, key_of(*object), deleted ? nullptr : object);
@@ -123,8 +124,8 @@ OurServer::OurServer(const Subject& subject, std::vector<ServedKind> kinds, Virt
       context_(std::make_unique<boost::asio::io_context>(1)) {
   start(clock, seed);
   for (const Json& definition : subject.definitions()) {
-    const auto made = ask("admin", "POST",
-                          collection_of(kube::kinds::kCustomResourceDefinition, ""), definition);
+    const auto made =
+        ask("admin", "POST", collection_of(kube::kinds::kCustomResourceDefinition, ""), definition);
     if (made.status != 201) throw std::logic_error("a definition is refused: " + made.body);
   }
   for (const auto& served : kinds_) mirror(served.kind);
@@ -143,11 +144,11 @@ void OurServer::start(VirtualClock& clock, uint64_t seed) {
                                                       .validating = webhooks_.validating,
                                                       .admission = webhooks_.admission.get()},
                                         .seed = seed | 1};
-  const auto starting = spawn(
-      context_->get_executor(),
-      [](OurServer& self, Clock& on, local::ApiServerOptions with, auto& result) -> Task<> {
-        result = co_await self.server_.start(co_await this_executor(), on, std::move(with));
-      }(*this, clock, options, started));
+  const auto starting =
+      spawn(context_->get_executor(),
+            [](OurServer& self, Clock& on, local::ApiServerOptions with, auto& result) -> Task<> {
+              result = co_await self.server_.start(co_await this_executor(), on, std::move(with));
+            }(*this, clock, options, started));
   poll();
   if (!started || !*started) throw std::logic_error("the server does not start");
 }
@@ -174,7 +175,8 @@ http::Response OurServer::handle(const http::Request& request, const std::string
     for (const auto& served : kinds_) {
       const Json* found =
           find(served.kind, {Interned(served.kind.namespaced ? "default" : ""), std::string(name)});
-      if (found == nullptr || request.target.find(served.kind.plural) == std::string::npos) continue;
+      if (found == nullptr || request.target.find(served.kind.plural) == std::string::npos)
+        continue;
       tell_write({who, "update", served.kind, found, found, false});
       break;
     }

@@ -67,16 +67,17 @@ Server::Server(std::vector<ServedKind> kinds) : kinds_(std::move(kinds)), object
 http::Response Server::ask(std::string_view who, std::string method, std::string target,
                            const Json& body) {
   const bool patch = method == "PATCH";
-  return handle({.method = std::move(method),
-                 .target = std::move(target),
-                 .headers = {{"Content-Type",
-                              patch ? "application/merge-patch+json" : "application/json"}},
-                 .body = to_text(body)},
-                std::string(who));
+  return handle(
+      {.method = std::move(method),
+       .target = std::move(target),
+       .headers = {{"Content-Type", patch ? "application/merge-patch+json" : "application/json"}},
+       .body = to_text(body)},
+      std::string(who));
 }
 
 bool Server::is_list(const http::Target& target) {
-  const auto parts = split(target.path, '/');  // "", "api", "v1", … or "", "apis", group, version, …
+  const auto parts =
+      split(target.path, '/');  // "", "api", "v1", … or "", "apis", group, version, …
   const size_t first = parts.size() > 1 && parts[1] == "api" ? 3 : 4;
   const bool in_namespace = parts.size() > first && parts[first] == "namespaces";
   return parts.size() == first + (in_namespace ? 3 : 1);
@@ -155,12 +156,13 @@ bool Server::collect(const kube::Kind& kind, const Json& object) {
   if (waits_for_dependents(object)) return collect_in_foreground(kind, object);
   const auto* owners = list_at(object, "ownerReferences");
   if (owners == nullptr || owners->empty() || is_going(object)) return false;
-  const bool owned = std::ranges::any_of(*owners, [&](const Json& owner) {
-    return exists(string_or(grapnel::find(owner, "uid")));
-  });
+  const bool owned = std::ranges::any_of(
+      *owners, [&](const Json& owner) { return exists(string_or(grapnel::find(owner, "uid"))); });
   if (owned) return false;
+  // Without a policy a Job would leave its pods behind.
   ask("gc", "DELETE", path_of(kind, object),
-      JsonObject{{"preconditions", JsonObject{{"uid", meta_text(object, "uid")}}}});
+      JsonObject{{"propagationPolicy", "Background"},
+                 {"preconditions", JsonObject{{"uid", meta_text(object, "uid")}}}});
   return true;
 }
 
@@ -173,7 +175,8 @@ bool Server::collect_in_foreground(const kube::Kind& kind, const Json& object) {
       has_dependents = true;
       if (is_going(*dependent)) continue;
       const JsonPtr kept = dependent;
-      ask("gc", "DELETE", path_of(other.kind, *kept));
+      ask("gc", "DELETE", path_of(other.kind, *kept),
+          JsonObject{{"propagationPolicy", "Background"}});
       return true;
     }
   }

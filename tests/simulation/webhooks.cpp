@@ -13,8 +13,7 @@ namespace {
 
 bool names(const Json& rule, std::string_view what, std::string_view value) {
   const Json* list = find(rule, what);
-  return list != nullptr &&
-         std::ranges::any_of(list->get_array(), [&](const Json& one) {
+  return list != nullptr && std::ranges::any_of(list->get_array(), [&](const Json& one) {
            return string_or(&one) == value || string_or(&one) == "*";
          });
 }
@@ -30,8 +29,7 @@ bool selects(const Json& webhook, const Json& object) {
 bool asks_for(const Json& webhook, const kube::Kind& kind, const Json& object,
               std::string_view operation) {
   const Json* rules = find(webhook, "rules");
-  return selects(webhook, object) &&
-         std::ranges::any_of(rules->get_array(), [&](const Json& rule) {
+  return selects(webhook, object) && std::ranges::any_of(rules->get_array(), [&](const Json& rule) {
            return names(rule, "apiGroups", kind.group) && names(rule, "resources", kind.plural) &&
                   names(rule, "operations", operation);
          });

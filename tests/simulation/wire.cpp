@@ -38,7 +38,8 @@ struct Wire::Answer {
   }
 };
 
-// One watch on its way: what the server sends arrives in order, each piece when the network lets it.
+// One watch on its way: what the server sends arrives in order, each piece when the network lets
+// it.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   Stream(const Executor& executor, VirtualClock& clock, Random& random, const Faults& faults)
@@ -240,22 +241,22 @@ void Wire::deliver(const http::Request& request, std::shared_ptr<Answer> answer)
   const bool fails_after = random_.chance(0.5);
   auto refusal = refusal_of(request);
   const Duration back = delay();
-  clock_.after(delay(), [&server = server_, &clock = clock_, request, answer, who = who_,
-                         lost_there, lost_back, fails, fails_after, refusal = std::move(refusal),
-                         back]() mutable {
-    http::Response response;
-    if (lost_there) return answer->give(lost(true, "reset"));
-    if (refusal) {
-      response = std::move(*refusal);
-    } else {
-      if (!fails || fails_after) response = server.handle(request, who);
-      if (fails) response = failure(500, "InternalError", "the server failed");
-    }
-    clock.after(back, [answer, response = std::move(response), lost_back]() mutable {
-      if (lost_back) return answer->give(lost(true, "reset"));
-      answer->give(std::move(response));
-    });
-  });
+  clock_.after(delay(),
+               [&server = server_, &clock = clock_, request, answer, who = who_, lost_there,
+                lost_back, fails, fails_after, refusal = std::move(refusal), back]() mutable {
+                 http::Response response;
+                 if (lost_there) return answer->give(lost(true, "reset"));
+                 if (refusal) {
+                   response = std::move(*refusal);
+                 } else {
+                   if (!fails || fails_after) response = server.handle(request, who);
+                   if (fails) response = failure(500, "InternalError", "the server failed");
+                 }
+                 clock.after(back, [answer, response = std::move(response), lost_back]() mutable {
+                   if (lost_back) return answer->give(lost(true, "reset"));
+                   answer->give(std::move(response));
+                 });
+               });
 }
 
 Task<Result<http::Response>> Wire::send(const http::Request& request) {
@@ -289,9 +290,8 @@ Task<Result<http::StreamResponse>> Wire::open_watch(http::Request request) {
   }
   std::erase_if(streams_, [](const auto& stream) { return stream->closed(); });
   auto stream = std::make_shared<Stream>(executor_, clock_, random_, faults_);
-  auto answer = server_.watch(request, [to = stream.get()](std::string piece) {
-    to->schedule(std::move(piece));
-  });
+  auto answer = server_.watch(
+      request, [to = stream.get()](std::string piece) { to->schedule(std::move(piece)); });
   http::StreamResponse response{.status = 200, .headers = std::move(answer.headers)};
   if (answer.refused) {
     const bool as_event = answer.refused->status == 410 && !answers_protobuf(request) &&

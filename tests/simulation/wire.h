@@ -40,8 +40,8 @@ class Stream;
 
 class Wire final : public http::Transport {
  public:
-  Wire(Server& server, VirtualClock& clock, Random& random, const Faults& faults,
-       Executor executor, std::string who);
+  Wire(Server& server, VirtualClock& clock, Random& random, const Faults& faults, Executor executor,
+       std::string who);
   ~Wire() override;
 
   Task<Result<http::Response>> send(const http::Request& request) override;

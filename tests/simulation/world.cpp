@@ -18,8 +18,8 @@ constexpr size_t kMostWritesToSettle = 1000;
 
 // Nobody reads an Event that is half empty, and API servers refuse most of those.
 std::optional<std::string> fault_of_event(const Json& event) {
-  for (const auto* name : {"eventTime", "reportingController", "reportingInstance", "action",
-                           "reason", "note"}) {
+  for (const auto* name :
+       {"eventTime", "reportingController", "reportingInstance", "action", "reason", "note"}) {
     if (string_or(grapnel::find(event, name)).empty()) return fmt::format("has no {}", name);
   }
   const auto type = string_or(grapnel::find(event, "type"));

@@ -82,7 +82,7 @@ class World {
   bool with_lease_ = false;
   bool trouble_ = true;
   std::unique_ptr<Server> server_;
-  std::string ns_;  // that the operators look at; "": all
+  std::string ns_;                                    // that the operators look at; "": all
   std::vector<std::unique_ptr<Operator>> operators_;  // by slot; null: down
   size_t incarnations_ = 0;
   // The cluster has nothing to do until somebody writes something.

@@ -22,7 +22,7 @@ namespace grapnel::local {
 
 struct ApiServerOptions {
   std::string data_dir;  // "": in memory only; made when missing, private to the user
-  bool listen = true;  // false: it is reached through transport() alone
+  bool listen = true;    // false: it is reached through transport() alone
   std::string address = "127.0.0.1";
   uint16_t port = 0;  // 0: the preferred one if it is free, else any
   uint16_t preferred_port = 0;
@@ -43,7 +43,8 @@ class ApiServer {
   ApiServer(const ApiServer&) = delete;
   ApiServer& operator=(const ApiServer&) = delete;
 
-  // The URL it serves, or "" when it does not listen. The executor and the clock outlive the server.
+  // The URL it serves, or "" when it does not listen. The executor and the clock outlive the
+  // server.
   Task<Result<std::string>> start(Executor executor, Clock& clock, ApiServerOptions options);
   uint16_t port() const;
   // For clients in this program; refuses everything once the server has stopped.
