@@ -44,7 +44,7 @@ def lines_by_time(up, experiment):
 
 
 def test_an_experiment_from_submit_to_delete(up, tmp_path):
-    submit(up, manifest(tmp_path, "echo from $RANK; echo again; sleep 0.2; echo last of $RANK"),
+    submit(up, manifest(tmp_path, "echo from $RANK; echo again; sleep 2; echo last of $RANK"),
            "train")
     wait_for("success", lambda: phase(up, "train") == "Succeeded")
 
