@@ -299,7 +299,7 @@ TEST_F(ClientTest, Logs) {
   EXPECT_NE(asked().idle_timeout, std::nullopt);
   run(client().logs({"a", "b", ""}, {.since = hours(1), .since_time = Time(milliseconds(1500))}))
       .value();
-  EXPECT_EQ(line(), "GET /api/v1/namespaces/a/pods/b/log?sinceTime=1970-01-01T00:00:01Z");
+  EXPECT_EQ(line(), "GET /api/v1/namespaces/a/pods/b/log?sinceTime=1970-01-01T00%3A00%3A01Z");
 }
 
 TEST_F(ClientTest, FailedWritesAreAmbiguousWhereTheyMayHaveHappened) {
