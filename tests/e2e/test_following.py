@@ -65,13 +65,13 @@ def test_following_what_has_ended_prints_what_logs_prints(up, tmp_path):
     plain = up("logs", "failed")
     assert sorted(line for line in plain.stdout.splitlines() if "Terminated" not in line) == [
         "worker-0 | one 0", "worker-1 | boom", "worker-1 | one 1"]
-    for _ in range(12):
+    for _ in range(6):
         followed = up("logs", "-f", "failed")
         assert (followed.stdout, followed.returncode) == (plain.stdout, 0), followed.stderr
 
 
 def test_following_a_short_experiment_from_its_start_loses_nothing(up, tmp_path):
-    for i in range(6):
+    for i in range(3):
         name = submit(up, manifest(tmp_path, "echo one $RANK; echo two $RANK"), f"short-{i}")
         followed = up("logs", "-f", name)
         assert sorted(followed.stdout.splitlines()) == [

@@ -86,8 +86,11 @@ Task<int> execute(Executor executor, ExecOptions options) {
   if (!socket) co_return report(socket.error(), kFailed);
   kube::RemoteCommand command(std::move(*socket));
   const auto code = co_await attend(executor, command, options.input, options.terminal);
-  if (code) co_return *code;
-  if (!code.error().is(Reason::kTransport)) co_return report(code.error(), kFailed);
+  // A laptop cluster that is stopped ends the command first.
+  const bool was_stopped =
+      !to->cluster.laptop.empty() && !look_at(to->cluster, system_clock()).serves;
+  if (code && (!was_stopped || *code <= 128)) co_return *code;
+  if (!code && !code.error().is(Reason::kTransport)) co_return report(code.error(), kFailed);
   co_return report(
       co_await why_cut(to->cluster, system_clock(), *to->client,
                        {.ns = to->ns, .name = pod->meta.name()}, process_of(*pod).name),
