@@ -150,7 +150,8 @@ TEST_F(FollowerTest, GoesOnWhereAConnectionWasCut) {
   follow();
   EXPECT_EQ(printed, "worker-0 | one\nworker-0 | two\n");
   ASSERT_EQ(server->asked.size(), 2);
-  EXPECT_EQ(server->asked[1], "/log?follow=true&timestamps=true&sinceTime=2026-05-04T10%3A00%3A01Z");
+  EXPECT_EQ(server->asked[1],
+            "/log?follow=true&timestamps=true&sinceTime=2026-05-04T10%3A00%3A01Z");
 }
 
 // A node that is restarted ends its streams well.

@@ -65,7 +65,8 @@ Causes faults_of(const Json& object, const OurKind& ours) {
   const Json named = with_name(object, faults);
   Causes causes = faults.causes();
   const Json whole = ours.rules.defaulted ? ours.rules.defaulted(named) : named;
-  std::ranges::move(ours.rules.faults(whole, {.unknown = api::Unknown::kRefuse}), std::back_inserter(causes));
+  std::ranges::move(ours.rules.faults(whole, {.unknown = api::Unknown::kRefuse}),
+                    std::back_inserter(causes));
   return causes;
 }
 
