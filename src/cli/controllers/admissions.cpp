@@ -40,10 +40,11 @@ Result<Json> validate_jobset(const Admitted& request, bool strict) {
   if (is_being_deleted(request.object)) return request.object;
   const auto jobset = api::decode_jobset(request.object);
   if (!jobset) return refuse("JobSet", request.object, jobset.error().causes);
-  auto causes = jobset::validate(*jobset, strict);
+  auto causes = strict ? jobset::validate_strictly(*jobset) : jobset::validate(*jobset);
   if (request.operation == "UPDATE") {
     if (const auto before = api::decode_jobset(request.before)) {
-      causes = jobset::validate_update(*before, *jobset, strict);
+      causes = strict ? jobset::validate_update_strictly(*before, *jobset)
+                      : jobset::validate_update(*before, *jobset);
     }
   }
   if (!causes.empty()) return refuse("JobSet", request.object, std::move(causes));
