@@ -17,7 +17,7 @@ using experiment::kExperimentLabel;
 using experiment::Observed;
 using jobset::keys::kJobSetName;
 
-Causes faults_of(const api::Experiment& experiment, bool /*strict*/) {
+Causes faults_of(const api::Experiment& experiment) {
   const auto checked = experiment::check(experiment);
   return checked ? Causes() : causes_of(checked.error());
 }

@@ -87,8 +87,22 @@ template <class T>
 struct TypedRules {
   Result<T> (*decode)(JsonView object, api::Unknown unknown) = api::decode_resource<T>;
   Json (*defaulted)(Json object) = nullptr;
-  Causes (*validate)(const T& object, bool strict) = nullptr;
-  Causes (*validate_update)(const T& before, const T& after, bool strict) = nullptr;
+  Causes (*validate)(const T& object) = nullptr;
+  Causes (*validate_update)(const T& before, const T& after) = nullptr;
+  // As the original controller does, where that differs.
+  Causes (*validate_strictly)(const T& object) = nullptr;
+  Causes (*validate_update_strictly)(const T& before, const T& after) = nullptr;
+
+  Causes judge(const T& object, bool strict) const {
+    if (strict && validate_strictly != nullptr) return validate_strictly(object);
+    return validate == nullptr ? Causes() : validate(object);
+  }
+  Causes judge_change(const T& before, const T& after, bool strict) const {
+    if (strict && validate_update_strictly != nullptr) {
+      return validate_update_strictly(before, after);
+    }
+    return validate_update(before, after);
+  }
 };
 
 template <class T>
@@ -97,16 +111,10 @@ Rules rules(TypedRules<T> typed) {
   if (typed.defaulted != nullptr) out.defaulted = typed.defaulted;
   // A field that is not known hides no other fault.
   out.faults = [typed](const Json& object, Judging how) {
-    Causes causes;
     const auto decoded = typed.decode(object, api::Unknown::kIgnore);
-    if (!decoded) return causes_of(typed.decode(object, how.unknown).error());
-    if (how.unknown == api::Unknown::kRefuse) {
-      if (const auto strictly = typed.decode(object, how.unknown); !strictly) {
-        causes = causes_of(strictly.error());
-      }
-    }
-    if (typed.validate != nullptr)
-      std::ranges::move(typed.validate(*decoded, how.strict), std::back_inserter(causes));
+    const auto strictly = typed.decode(object, how.unknown);
+    Causes causes = strictly ? Causes() : causes_of(strictly.error());
+    if (decoded) std::ranges::move(typed.judge(*decoded, how.strict), std::back_inserter(causes));
     return causes;
   };
   if (typed.validate_update == nullptr) return out;
@@ -115,7 +123,7 @@ Rules rules(TypedRules<T> typed) {
     if (!now) return causes_of(now.error());
     // What was stored under older rules may be mended.
     const auto then = typed.decode(before, api::Unknown::kIgnore);
-    return then ? typed.validate_update(*then, *now, strict) : typed.validate(*now, strict);
+    return then ? typed.judge_change(*then, *now, strict) : typed.judge(*now, strict);
   };
   return out;
 }

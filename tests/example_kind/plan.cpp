@@ -55,7 +55,7 @@ Plan plan(const Observed& o, Time) {
   return plan;
 }
 
-std::vector<Cause> validate(const Greeting& greeting, bool /*strict*/) {
+std::vector<Cause> validate(const Greeting& greeting) {
   if (greeting.spec.text.find('\n') == std::string::npos) return {};
   return {{.field = "spec.text", .message = "Invalid value: must be a single line"}};
 }

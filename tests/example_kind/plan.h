@@ -23,6 +23,6 @@ struct Observed {
 grapnel::runtime::Plan plan(const Observed& observed, grapnel::Time now);
 
 // What the schema cannot say.
-std::vector<grapnel::Cause> validate(const Greeting& greeting, bool strict);
+std::vector<grapnel::Cause> validate(const Greeting& greeting);
 
 }  // namespace example

@@ -31,10 +31,14 @@ Result<api::JobSet> read(const Json& object) {
   return api::decode_jobset(jobset::defaulted_object(object));
 }
 
-template <bool kStrict>
 Json check(const Json& object) {
   const auto jobset = read(object);
-  return jobset ? to_json(jobset::validate(*jobset, kStrict)) : faults_of(jobset.error());
+  return jobset ? to_json(jobset::validate(*jobset)) : faults_of(jobset.error());
+}
+
+Json check_strictly(const Json& object) {
+  const auto jobset = read(object);
+  return jobset ? to_json(jobset::validate_strictly(*jobset)) : faults_of(jobset.error());
 }
 
 Json update(const Json& pair) {
@@ -66,10 +70,10 @@ int main(int argc, char** argv) {
   using namespace grapnel;
   const std::string_view command = argc >= 2 ? argv[1] : "";
   if (command == "check" && argc == 3 && std::string_view(argv[2]) == "--strict") {
-    return answer_lines(check<true>);
+    return answer_lines(check_strictly);
   }
   if (argc != 2) return usage();
-  if (command == "check") return answer_lines(check<false>);
+  if (command == "check") return answer_lines(check);
   if (command == "update") return answer_lines(update);
   return usage();
 }

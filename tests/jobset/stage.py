@@ -234,8 +234,7 @@ def _plain(kind, item, strict):
              "owners": meta.get("ownerReferences", []), "spec": item.get("spec", {}),
              "deleting": "deletionTimestamp" in meta}
     if kind == "jobsets":
-        # Go's encoder writes empty objects and nulls where nothing was.
-        plain["spec"] = _without_empty(plain["spec"])
+        plain["spec"] = _as_go_writes_it(plain["spec"])
         plain["status"] = _without_times(item.get("status", {}))
     if kind == "jobs":
         # The original merges them in the order of a map, which is another every time.
@@ -286,18 +285,31 @@ def _without_empty(value):
     return [_without_empty(v) for v in value] if isinstance(value, list) else value
 
 
+def _as_go_writes_it(spec):
+    """The original's webhook sends the whole object back: its encoder writes empty objects and nulls
+    where nothing was, and amounts as text. None of it means anything else."""
+    spec = _without_empty(spec)
+    for replicated in spec.get("replicatedJobs", []):
+        for container in _containers(replicated):
+            for amounts in container.get("resources", {}).values():
+                for name in amounts:
+                    amounts[name] = str(amounts[name])
+    return spec
+
+
+def _containers(replicated):
+    pod = replicated["template"].get("spec", {}).get("template", {}).get("spec", {})
+    return pod.get("containers", []) + pod.get("initContainers", [])
+
+
 def _plain_spec(spec):
     """The original's schema knows all of a pod and sets the default of a port's protocol; a pod
     template is carried through whole by ours, and its defaults are set in the Job."""
     for replicated in spec.get("replicatedJobs", []):
-        pod = replicated["template"].get("spec", {}).get("template", {}).get("spec", {})
-        for container in pod.get("containers", []) + pod.get("initContainers", []):
+        for container in _containers(replicated):
             for port in container.get("ports", []):
                 if port.get("protocol") == "TCP":
                     del port["protocol"]
-            for amounts in container.get("resources", {}).values():
-                for name in amounts:
-                    amounts[name] = str(amounts[name])
     # Without our webhook, a rule without a name stays so; it is known by its place all the same.
     for index, rule in enumerate(spec.get("failurePolicy", {}).get("rules", [])):
         rule.setdefault("name", f"failurePolicyRule{index}")

@@ -178,11 +178,16 @@ def test_refuses_what_the_original_refuses(verdicts):
 
 
 def test_accepts_what_the_original_accepts(verdicts, strict):
-    """But for specs that can never run, which the original finds out too late."""
-    too_late = () if strict else ("Required value", "cannot depend on")
+    """But for specs that can never run, which the original finds out too late. Strictly, but for a
+    name that is missing: the schema of both asks for one, but Go's encoder writes an empty one in
+    the original's webhook before the API server looks."""
+    def is_meant(fault):
+        if strict:
+            return fault == {"field": "spec.replicatedJobs[0].name", "message": "Required value"}
+        return any(reason in fault["message"] for reason in ("Required value", "cannot depend on"))
     wrong = [f"{json.dumps(spec['spec'])}\n  ours: {ours}"
              for spec, (status, _), ours in verdicts if status == 201 and ours
-             and not any(reason in fault["message"] for fault in ours for reason in too_late)]
+             and not any(map(is_meant, ours))]
     assert not wrong, "\n".join(wrong[:8])
 
 

@@ -285,12 +285,12 @@ TEST(StrictValidation, RefusesWhatTheOriginalRefuses) {
            {"a Job that restarts alone", one(kAlone), "", "spec.failurePolicy.rules[0].action"},
        }) {
     EXPECT_EQ(fields_of(validate(make_jobset(row.spec))), row.ours) << row.name;
-    EXPECT_EQ(fields_of(validate(make_jobset(row.spec), true)), row.strict) << row.name;
+    EXPECT_EQ(fields_of(validate_strictly(make_jobset(row.spec))), row.strict) << row.name;
   }
   const auto before = make_jobset(one("", R"("parallelism":2,"completions":2,)"));
   const auto after = make_jobset(one("", R"("parallelism":3,"completions":3,)"));
   EXPECT_EQ(fields_of(validate_update(before, after)), "");
-  EXPECT_EQ(fields_of(validate_update(before, after, true)), "spec.replicatedJobs[0]");
+  EXPECT_EQ(fields_of(validate_update_strictly(before, after)), "spec.replicatedJobs[0]");
 }
 
 }  // namespace

@@ -333,9 +333,7 @@ void check_claims(const api::JobSet& jobset, const Path& spec, Faults& faults) {
   }
 }
 
-}  // namespace
-
-std::vector<Cause> validate(const api::JobSet& jobset, bool strict) {
+std::vector<Cause> faults_of(const api::JobSet& jobset, bool strict) {
   Faults faults;
   const Path spec("spec");
   check_network(jobset, spec, faults);
@@ -348,6 +346,16 @@ std::vector<Cause> validate(const api::JobSet& jobset, bool strict) {
   check_coordinator(jobset, spec, faults);
   check_claims(jobset, spec, faults);
   return faults.causes();
+}
+
+}  // namespace
+
+std::vector<Cause> validate(const api::JobSet& jobset) {
+  return faults_of(jobset, false);
+}
+
+std::vector<Cause> validate_strictly(const api::JobSet& jobset) {
+  return faults_of(jobset, true);
 }
 
 }  // namespace grapnel::jobset

@@ -8,13 +8,15 @@
 
 namespace grapnel::jobset {
 
-// With `strict`, what the original controller refuses and no more.
-std::vector<Cause> validate(const api::JobSet& jobset, bool strict = false);
+std::vector<Cause> validate(const api::JobSet& jobset);
 
 // A change of an existing JobSet: what is immutable, and what may change while it is suspended
 // (labels, annotations, node selector, tolerations and gates of pods) or runs (the number of pods
 // of Indexed Jobs).
-std::vector<Cause> validate_update(const api::JobSet& before, const api::JobSet& after,
-                                   bool strict = false);
+std::vector<Cause> validate_update(const api::JobSet& before, const api::JobSet& after);
+
+// The same, but for what the original controller refuses, and no more.
+std::vector<Cause> validate_strictly(const api::JobSet& jobset);
+std::vector<Cause> validate_update_strictly(const api::JobSet& before, const api::JobSet& after);
 
 }  // namespace grapnel::jobset

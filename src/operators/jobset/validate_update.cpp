@@ -109,10 +109,7 @@ bool same_claims(const api::JobSetSpec& a, const api::JobSetSpec& b) {
                             });
 }
 
-}  // namespace
-
-std::vector<Cause> validate_update(const api::JobSet& before, const api::JobSet& after,
-                                   bool strict) {
+std::vector<Cause> faults_of(const api::JobSet& before, const api::JobSet& after, bool strict) {
   Faults faults;
   const Path spec("spec");
   check_replicated_jobs(before, after, strict, spec, faults);
@@ -129,6 +126,16 @@ std::vector<Cause> validate_update(const api::JobSet& before, const api::JobSet&
   check("startupPolicy", a.startup_policy == b.startup_policy, "Value is immutable");
   check("volumeClaimPolicies", same_claims(a, b), "Value is immutable");
   return faults.causes();
+}
+
+}  // namespace
+
+std::vector<Cause> validate_update(const api::JobSet& before, const api::JobSet& after) {
+  return faults_of(before, after, false);
+}
+
+std::vector<Cause> validate_update_strictly(const api::JobSet& before, const api::JobSet& after) {
+  return faults_of(before, after, true);
 }
 
 }  // namespace grapnel::jobset
