@@ -41,6 +41,8 @@ ChildState jobset_child_state(const api::JobSet& jobset) {
   const auto* controller = jobset.meta.controller();
   return {.ref = operators::ref_to(jobset),
           .owner = controller == nullptr ? kube::Uid() : controller->uid,
+          .is_of_experiment = controller != nullptr && controller->name == jobset.meta.name() &&
+                              controller->kind.view() == kube::kinds::kExperiment.kind,
           .is_suspended = jobset.is_suspended(),
           .restarts = jobset.status.restarts.value_or(0),
           .ended = end_of(jobset)};

@@ -21,6 +21,8 @@ struct ChildState {
 
   runtime::ObjectRef ref;
   kube::Uid owner;  // of its controller
+  // Its controller is an Experiment of the same name: this one, or one that was deleted.
+  bool is_of_experiment = false;
   bool is_suspended = false;
   int64_t restarts = 0;
   std::optional<End> ended;

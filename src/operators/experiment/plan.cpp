@@ -107,6 +107,17 @@ std::map<std::string, std::string> links_of(const Observed& o) {
   return links;
 }
 
+// The garbage collector takes its child away, and that wakes us.
+void wait_for_earlier(const Observed& o, ExperimentStatus& status, Time now) {
+  if (o.experiment.spec.cancel.value_or(false)) {
+    return end(status, Phase::Cancelled, "Cancelled", "cancelled on request", now);
+  }
+  status.phase = Phase::Pending;
+  status.reason = "NameTaken";
+  status.message = fmt::format("waiting until the {} of an earlier experiment of this name is gone",
+                               o.child->ref.kind->kind);
+}
+
 void create(const Components& components, const Observed& o, Plan& plan, ExperimentStatus& status) {
   const Compiled compiled = compile(o.experiment, components, {.folders = o.folders});
   plan.add(runtime::Create{compiled.kind, compiled.object});
@@ -138,6 +149,8 @@ Plan plan(const Observed& o, Time now) {
   const auto components = check(experiment);
   if (!components) {
     end(status, Phase::Failed, "InvalidSpec", components.error().message, now);
+  } else if (o.child && o.child->owner != experiment.meta.uid && o.child->is_of_experiment) {
+    wait_for_earlier(o, status, now);
   } else if (o.child && o.child->owner != experiment.meta.uid) {
     end(status, Phase::Failed, "NameTaken",
         fmt::format("a {} of this name exists and belongs to somebody else; choose another name",

@@ -24,6 +24,7 @@ struct Case {
       "child":{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet","name":"e"}})";
   std::string child;                // status of the JobSet; "": there is none
   std::string child_owner = "u-e";  // uid of its controller
+  std::string child_owner_kind = "Experiment";
   bool child_suspended = false;
   std::vector<std::string> pods;  // status of each; "deleting" in it: deletion was asked for
   std::vector<std::string> refusals = {};  // events of Job "j", which controls the pods
@@ -53,8 +54,9 @@ TEST_P(ExperimentPlan, Answers) {
   Observed observed{.experiment = *experiment};
   if (!c.child.empty()) {
     Json text = json(R"({"metadata":{"name":"e","namespace":"ns","uid":"u-child","ownerReferences":
-        [{"kind":"Experiment","name":"e","controller":true}]},"spec":{"replicatedJobs":[]}})");
+        [{"name":"e","controller":true}]},"spec":{"replicatedJobs":[]}})");
     text.at("metadata").at("ownerReferences").at(0).as_object()["uid"] = c.child_owner;
+    text.at("metadata").at("ownerReferences").at(0).as_object()["kind"] = c.child_owner_kind;
     text.at("spec").as_object()["suspend"] = c.child_suspended;
     text.as_object()["status"] = json(c.child);
     observed.child = jobset_child_state(api::decode_jobset(text).value());
@@ -164,9 +166,23 @@ INSTANTIATE_TEST_SUITE_P(
              .status = "{}",
              .child = "{}",
              .child_owner = "somebody",
+             .child_owner_kind = "Trial",
              .phase = "Failed",
              .message = "a JobSet of this name exists and belongs to somebody else; choose another "
                         "name"},
+        Case{.name = "WaitsForTheChildOfAnEarlierExperimentOfThisName",
+             .status = "{}",
+             .child = "{}",
+             .child_owner = "u-earlier",
+             .phase = "Pending",
+             .message = "waiting until the JobSet of an earlier experiment of this name is gone"},
+        Case{.name = "DoesNotWaitForItWhenItIsCancelled",
+             .spec_patch = R"({"cancel":true})",
+             .status = "{}",
+             .child = "{}",
+             .child_owner = "u-earlier",
+             .phase = "Cancelled",
+             .message = "cancelled on request"},
         Case{.name = "StartsATensorBoardBesideItself",
              .spec_patch = R"({"tensorboard":{"enabled":true}})",
              .child = "{}",
