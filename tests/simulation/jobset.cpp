@@ -160,6 +160,11 @@ class JobSetSubject final : public Subject {
     return next;
   }
 
+  std::vector<Unreachable> never_reaches() const override {
+    return {{"controller: a planner threw", "the planner of JobSets does not; that of echo does"},
+            {"informer: an object cannot be read", "admission refuses what cannot be read"}};
+  }
+
   std::optional<std::string> check_write(const Server& server, const WriteSeen& write) override {
     return rules_.check_write(server, write);
   }

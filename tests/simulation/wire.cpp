@@ -56,6 +56,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   }
 
   void fall_silent() { frozen_ = true; }
+  bool is_silent() const { return frozen_ && !closed_; }
 
   void begin(std::unique_ptr<Server::Watch> watch, Duration timeout) {
     watch_ = std::move(watch);
@@ -203,6 +204,10 @@ Duration Wire::delay() {
 void Wire::silence_watches(Duration length) {
   silent_until_ = clock_.instant() + length;
   for (const auto& stream : streams_) stream->fall_silent();
+}
+
+bool Wire::has_silent_watch() const {
+  return std::ranges::any_of(streams_, [](const auto& stream) { return stream->is_silent(); });
 }
 
 // What a server answers that has trouble of its own; the request has no effect.

@@ -60,6 +60,7 @@ class World {
   void disturb_later();
   void collect_garbage_later();
   void live_later(Duration after = Duration::zero());
+  void wake_cluster();
   void run_until(Instant end);
   void run_loops();
   bool run_loop(size_t slot);
@@ -85,9 +86,10 @@ class World {
   std::string ns_;                                    // that the operators look at; "": all
   std::vector<std::unique_ptr<Operator>> operators_;  // by slot; null: down
   size_t incarnations_ = 0;
-  // The cluster has nothing to do until somebody writes something.
+  // The cluster has nothing to do until somebody writes something, or for a while.
   bool garbage_waits_ = false;
   bool cluster_waits_ = false;
+  uint64_t lives_ = 0;
   Report report_;
 };
 
