@@ -46,15 +46,17 @@ class Cluster(Grapnel):
 @pytest.fixture
 def cluster(tmp_path):
     program = Cluster(tmp_path / "state")
-    started = program("up", "-d")
-    assert started.returncode == 0, started.stderr + program.cluster_log()
-    yield program
-    for follower in program.followers:
-        if follower.poll() is None:
-            follower.kill()
-        follower.wait()
-    program("up", "-d")  # what was killed left its pods
-    assert program("down").returncode == 0
+    try:
+        started = program("up", "-d")
+        assert started.returncode == 0, started.stderr + program.cluster_log()
+        yield program
+    finally:
+        for follower in program.followers:
+            if follower.poll() is None:
+                follower.kill()
+            follower.wait()
+        program("up", "-d")  # what was killed left its pods
+        assert program("down").returncode == 0
 
 
 def test_following_what_has_ended_prints_what_logs_prints(up, tmp_path):
