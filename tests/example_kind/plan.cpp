@@ -4,11 +4,12 @@
 
 #include <algorithm>
 
+#include "operators/common/object.h"
+
 namespace example {
 namespace {
 
 using namespace grapnel;
-using runtime::ObjectRef;
 using runtime::Plan;
 
 // A name is a function of identity: created twice, it is one object.
@@ -17,17 +18,11 @@ std::string card_name(const Greeting& greeting, int32_t copy) {
 }
 
 JsonObject card(const Greeting& greeting, int32_t copy) {
-  const kube::Meta& owner = greeting.meta;
   return {{"apiVersion", "v1"},
           {"kind", "ConfigMap"},
           {"metadata", JsonObject{{"name", card_name(greeting, copy)},
-                                  {"namespace", owner.ns()},
-                                  {"ownerReferences",
-                                   JsonArray{JsonObject{{"apiVersion", kGreeting.api_version()},
-                                                        {"kind", kGreeting.kind},
-                                                        {"name", owner.name()},
-                                                        {"uid", owner.uid.text()},
-                                                        {"controller", true}}}}}},
+                                  {"namespace", greeting.meta.ns()},
+                                  {"ownerReferences", operators::owned_by(greeting)}}},
           {"data", JsonObject{{"text", greeting.spec.text}}}};
 }
 
@@ -50,8 +45,8 @@ Plan plan(const Observed& o, Time) {
     plan.add(runtime::Delete{{&kube::kinds::kConfigMap, card->meta.key, card->meta.uid}});
   }
   GreetingStatus status{.cards = static_cast<int32_t>(o.cards.size())};
-  plan.set_status({&kGreeting, o.greeting.meta.key, o.greeting.meta.uid},
-                  api::encode(o.greeting.status), api::encode(status));
+  plan.set_status(operators::ref_to(o.greeting), api::encode(o.greeting.status),
+                  api::encode(status));
   return plan;
 }
 

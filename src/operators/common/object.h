@@ -4,9 +4,8 @@
 //   metadata["ownerReferences"] = operators::owned_by(jobset);
 #pragma once
 
-#include "api/experiment.h"
+#include "api/describe.h"
 #include "api/job.h"
-#include "api/jobset.h"
 #include "api/pod.h"
 #include "document/json.h"
 #include "kube/kind.h"
@@ -14,17 +13,23 @@
 
 namespace grapnel::operators {
 
-// The kind of an observed object; a line for each type that planners refer to.
+// The kinds of the projections of built-in objects. Our own kinds say it themselves.
 template <class T>
-inline constexpr const kube::Kind* kKindOf = nullptr;
+inline constexpr const kube::Kind* kBuiltinKind = nullptr;
 template <>
-inline constexpr const kube::Kind* kKindOf<api::Experiment> = &kube::kinds::kExperiment;
+inline constexpr const kube::Kind* kBuiltinKind<api::Job> = &kube::kinds::kJob;
 template <>
-inline constexpr const kube::Kind* kKindOf<api::Job> = &kube::kinds::kJob;
-template <>
-inline constexpr const kube::Kind* kKindOf<api::JobSet> = &kube::kinds::kJobSet;
-template <>
-inline constexpr const kube::Kind* kKindOf<api::Pod> = &kube::kinds::kPod;
+inline constexpr const kube::Kind* kBuiltinKind<api::Pod> = &kube::kinds::kPod;
+
+template <class T>
+const kube::Kind& kind_of() {
+  if constexpr (kBuiltinKind<T> != nullptr) {
+    return *kBuiltinKind<T>;
+  } else {
+    static const kube::Kind kind = api::Resource<T>::info().kind;
+    return kind;
+  }
+}
 
 // The kind must outlive the reference.
 runtime::ObjectRef ref_to(const kube::Kind& kind, const kube::Meta& meta);
@@ -33,14 +38,12 @@ JsonObject owner_reference(const kube::Kind& kind, const kube::Meta& meta);
 
 template <class T>
 runtime::ObjectRef ref_to(const T& object) {
-  static_assert(kKindOf<T> != nullptr, "kKindOf does not know this type");
-  return ref_to(*kKindOf<T>, object.meta);
+  return ref_to(kind_of<T>(), object.meta);
 }
 
 template <class T>
 JsonObject owner_reference(const T& object) {
-  static_assert(kKindOf<T> != nullptr, "kKindOf does not know this type");
-  return owner_reference(*kKindOf<T>, object.meta);
+  return owner_reference(kind_of<T>(), object.meta);
 }
 
 // The ownerReferences of what belongs to this object alone.
