@@ -102,7 +102,7 @@ def test_one_can_look_at_it_reach_into_it_and_cancel_it(real_nodes, place, targe
     shown = target("status", waiting).stdout
     assert "Running" in shown
     for rank in (0, 1):
-        assert re.search(rf"Pod {waiting}-worker-0-{rank}\S* +Running", shown), shown
+        assert re.search(rf"worker-{rank} +Running .*pod {waiting}-worker-0-{rank}-", shown), shown
 
     node = nodes_of(real_nodes, place)
     for rank in (0, 1):

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/codec.h"
+#include "api/jobset.h"
 #include "operators/common/conditions.h"
 #include "operators/common/object.h"
 #include "operators/common/refusal.h"
