@@ -396,7 +396,8 @@ std::optional<std::string> World::unsettled() {
   for (const auto& op : operators_) {
     if (!op) return "an operator is down";
     if (op->frozen_until > clock_.instant()) return "an operator is frozen";
-    if (op->wire->has_silent_watch()) return "an operator is deaf";
+    // One that hears of everything only later would act on what is long over.
+    if (op->wire->watches() < op->manager.informers().size()) return "an operator is deaf";
     if (op->works()) {
       one_works = true;
       if (op->busy()) return "an operator is at work";
