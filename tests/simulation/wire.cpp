@@ -56,7 +56,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   }
 
   void fall_silent() { frozen_ = true; }
-  bool is_silent() const { return frozen_ && !closed_; }
+  bool is_up_to_date() const {
+    return !frozen_ && !closed_ && !broken_ && !ended_ && on_the_way_ == 0 && arrived_.empty();
+  }
 
   void begin(std::unique_ptr<Server::Watch> watch, Duration timeout) {
     watch_ = std::move(watch);
@@ -81,6 +83,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (closed_ || frozen_ || broken_ || ended_) return;
     const Instant due = clock_.instant() + lag_ + microseconds(random_.below(5000));
     last_ = std::max(last_, due);
+    ++on_the_way_;
     clock_.at(last_, [self = shared_from_this(), text = std::move(piece)]() mutable {
       self->arrive(std::move(text));
     });
@@ -88,6 +91,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
  private:
   void arrive(std::string piece) {
+    --on_the_way_;
     if (closed_ || frozen_ || broken_ || ended_) return;
     if (random_.chance(faults_.stream_frozen)) {
       frozen_ = true;
@@ -144,6 +148,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   Instant last_{};
   std::deque<std::string> arrived_;
   std::optional<Error> broken_;
+  size_t on_the_way_ = 0;
   bool frozen_ = false;
   bool ended_ = false;
   bool closed_ = false;
@@ -206,8 +211,9 @@ void Wire::silence_watches(Duration length) {
   for (const auto& stream : streams_) stream->fall_silent();
 }
 
-bool Wire::has_silent_watch() const {
-  return std::ranges::any_of(streams_, [](const auto& stream) { return stream->is_silent(); });
+size_t Wire::watches() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(streams_, [](const auto& stream) { return stream->is_up_to_date(); }));
 }
 
 // What a server answers that has trouble of its own; the request has no effect.

@@ -53,8 +53,8 @@ class Wire final : public http::Transport {
   void refuse_events(Duration length) { no_events_until_ = clock_.instant() + length; }
   // Watches open, but bring nothing.
   void silence_watches(Duration length);
-  // A watch is open that brings nothing, which nobody has noticed yet.
-  bool has_silent_watch() const;
+  // How many watches are open and have brought all that has happened.
+  size_t watches() const;
 
  private:
   struct Answer;

@@ -371,7 +371,8 @@ void World::settle() {
     const size_t writes_before = report_.writes;
     run_until(clock_.instant() + seconds(2));
     if (auto late = subject_.check_alive(*server_, clock_.now())) violate(std::move(*late));
-    const auto why = unsettled();
+    auto why = unsettled();
+    if (!why && is_anybody_deaf()) why = "an operator is deaf";
     // Not only for a moment, between two writes that belong together.
     if (!why && report_.writes == writes_before) return say("all is as asked for");
     if (clock_.instant() > limit) violate("does not settle: " + why.value_or("it goes on"));
@@ -396,7 +397,6 @@ std::optional<std::string> World::unsettled() {
   for (const auto& op : operators_) {
     if (!op) return "an operator is down";
     if (op->frozen_until > clock_.instant()) return "an operator is frozen";
-    if (op->wire->has_silent_watch()) return "an operator is deaf";
     if (op->works()) {
       one_works = true;
       if (op->busy()) return "an operator is at work";
@@ -404,6 +404,13 @@ std::optional<std::string> World::unsettled() {
     }
   }
   return one_works ? std::nullopt : std::optional<std::string>("nobody works");
+}
+
+// Who hears only later of all that happened would act then on what is long over.
+bool World::is_anybody_deaf() const {
+  return std::ranges::any_of(operators_, [](const auto& op) {
+    return op->wire->watches() < op->manager.informers().size();
+  });
 }
 
 std::optional<std::string> World::cache_differs(const Operator& op) const {

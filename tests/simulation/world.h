@@ -69,6 +69,7 @@ class World {
   void saw_write(const WriteSeen& write);
   void check_leaders();
   std::optional<std::string> unsettled();
+  bool is_anybody_deaf() const;
   std::optional<std::string> cache_differs(const Operator& op) const;
   void violate(std::string what);
   void say(const std::string& what) const;
