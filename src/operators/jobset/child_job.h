@@ -28,5 +28,5 @@ Result<ChildJob> decode_child_job(JsonView object);
 }  // namespace grapnel::jobset
 
 template <>
-inline constexpr const grapnel::kube::Kind* grapnel::operators::kBuiltinKind<grapnel::jobset::ChildJob> =
-    &grapnel::kube::kinds::kJob;
+inline constexpr const grapnel::kube::Kind*
+    grapnel::operators::kBuiltinKind<grapnel::jobset::ChildJob> = &grapnel::kube::kinds::kJob;
