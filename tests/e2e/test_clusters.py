@@ -101,8 +101,10 @@ def test_top_tells_who_computes(up, busy):
 def test_kubectl_top_agrees(busy, kubectl):
     shown = kubectl("top", "pod", "-l", "grapnel.dev/experiment=busy")
     assert shown.returncode == 0, shown.stderr
-    rows = {line.split()[0][:len("busy-worker-0-0")]: line.split()[1] for line in shown.stdout.splitlines()[1:]}
-    assert 30 <= int(rows["busy-worker-0-0"].removesuffix("m")) <= 300, shown.stdout
+    # Pods of an earlier experiment of this name may still be ending.
+    used = [int(line.split()[1].removesuffix("m")) for line in shown.stdout.splitlines()
+            if line.startswith("busy-worker-0-0")]
+    assert used and 30 <= sum(used) <= 600, shown.stdout
 
 
 def test_top_of_nothing(up):

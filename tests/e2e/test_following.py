@@ -109,8 +109,9 @@ def test_who_follows_ends_when_the_cluster_has_stopped(cluster, tmp_path, how):
 def test_followers_find_a_cluster_that_is_restarted(cluster, tmp_path):
     path, log, other = manifest(tmp_path, TICKS), tmp_path / "log", tmp_path / "other"
     run = cluster.follow("run", "--name", "train", path, log=log)
+    wait_for("its words", lambda: "line 2" in log.read_text())
     follow = cluster.follow("logs", "-f", "train", log=other)
-    wait_for("its words", lambda: "line 5" in log.read_text())
+    wait_for("the same words", lambda: "line 5" in other.read_text())
     before = (cluster.folder / "kubeconfig").read_text()
     cluster.kill()
     assert cluster("up", "-d").returncode == 0, cluster.cluster_log()

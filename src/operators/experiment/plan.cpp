@@ -118,11 +118,14 @@ void wait_for_earlier(const Observed& o, ExperimentStatus& status, Time now) {
                                o.child->ref.kind->kind);
 }
 
+api::ChildReference reference_to(const Observed& o, const kube::Kind& kind) {
+  return {kind.api_version(), std::string(kind.kind), o.experiment.meta.name()};
+}
+
 void create(const Components& components, const Observed& o, Plan& plan, ExperimentStatus& status) {
   const Compiled compiled = compile(o.experiment, components, {.folders = o.folders});
   plan.add(runtime::Create{compiled.kind, compiled.object});
-  status.child = api::ChildReference{compiled.kind->api_version(), std::string(compiled.kind->kind),
-                                     o.experiment.meta.name()};
+  status.child = reference_to(o, *compiled.kind);
   status.phase = Phase::Pending;
   status.reason = "Created";
   status.message = "waiting for its processes to be created";
@@ -160,7 +163,12 @@ Plan plan(const Observed& o, Time now) {
     status.components = statuses_of(*components, o);
     status.folder = folder_of(experiment, o.folders);
     status.links = links_of(o);
-    if (o.child) status.restarts = o.child->restarts;
+    if (o.child) {
+      // Again: what was written at its creation may not have arrived, and a child that is deleted
+      // must not be made anew.
+      status.child = reference_to(o, *o.child->ref.kind);
+      status.restarts = o.child->restarts;
+    }
     if (experiment.spec.cancel.value_or(false)) {
       cancel(o, plan, status, now);
     } else if (o.child) {

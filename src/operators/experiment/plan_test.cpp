@@ -37,6 +37,7 @@ struct Case {
   std::string phase;
   std::string message;
   int64_t exit_code = -1;
+  bool writes_child = false;
 };
 
 class ExperimentPlan : public testing::TestWithParam<Case> {};
@@ -113,6 +114,7 @@ TEST_P(ExperimentPlan, Answers) {
       after.as_object()[key] = value;
     }
   }
+  if (c.writes_child) EXPECT_EQ(string_or(at(after, "child", "name")), "e");
   EXPECT_EQ(string_or(at(after, "phase")), c.phase);
   EXPECT_EQ(string_or(at(after, "message")), c.message);
   if (!c.refused.empty()) {
@@ -170,6 +172,12 @@ INSTANTIATE_TEST_SUITE_P(
              .phase = "Failed",
              .message = "a JobSet of this name exists and belongs to somebody else; choose another "
                         "name"},
+        Case{.name = "WritesDownTheChildThatItFinds",
+             .status = "{}",
+             .child = "{}",
+             .phase = "Pending",
+             .message = "0 of 2 processes are up",
+             .writes_child = true},
         Case{.name = "WaitsForTheChildOfAnEarlierExperimentOfThisName",
              .status = "{}",
              .child = "{}",
