@@ -102,7 +102,8 @@ class ExperimentSubject final : public Subject {
       ++children_deleted_[owner_of(*write.before)];
     }
     if (!write.who.starts_with("operator")) return std::nullopt;
-    if (write.kind == kinds::kJobSet && write.before == nullptr) return check_child(*write.after);
+    if (write.kind == kinds::kJobSet && write.before == nullptr)
+      return check_child(server, *write.after);
     if (write.kind == kinds::kExperiment && write.before != nullptr && write.after != nullptr) {
       return check_status(*write.before, *write.after);
     }
@@ -139,9 +140,11 @@ class ExperimentSubject final : public Subject {
     return std::string(string_or(grapnel::find(owners->get_array()[0], "uid")));
   }
 
-  // One child in its life, unless somebody deletes it before that is written down.
-  std::optional<std::string> check_child(const Json& jobset) {
+  // One child in its life, unless somebody deletes it before that is written down. An operator that
+  // has not heard that the experiment is gone may make one for the garbage collector.
+  std::optional<std::string> check_child(const Server& server, const Json& jobset) {
     const std::string uid = owner_of(jobset);
+    if (!server.exists(uid)) return std::nullopt;
     if (++children_made_[uid] <= 1 + children_deleted_[uid]) return std::nullopt;
     return fmt::format("{} was created again", meta_text(jobset, "name"));
   }
