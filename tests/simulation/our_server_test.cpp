@@ -19,12 +19,14 @@ Report run(uint64_t seed) {
 }
 
 TEST(OurServer, ASeedRepeatsItsRun) {
+  size_t writes = 0;
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     const Report first = run(seed);
     EXPECT_EQ(first.violation, std::nullopt);
-    EXPECT_GT(first.writes, 0U);
+    writes += first.writes;
     EXPECT_EQ(first.digest, run(seed).digest) << seed;
   }
+  EXPECT_GT(writes, 0U);
 }
 
 TEST(OurServer, MirrorsWhatItHolds) {
