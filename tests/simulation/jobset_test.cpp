@@ -19,7 +19,7 @@ std::optional<std::string> violation(uint64_t seed, JobSetOptions options) {
 // A pod that was in deletion before its node was seen to be lost held up the restart until some
 // other event came.
 TEST(JobSetSchedules, ABlockingRestartGoesOnWithoutALostNode) {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  for (uint64_t seed = 41; seed <= 80; ++seed) {  // six of them found it
     EXPECT_EQ(violation(seed, {.blocks_and_loses_nodes = true}), std::nullopt);
   }
 }
