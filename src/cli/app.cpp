@@ -79,7 +79,7 @@ void add_manifest_commands(CLI::App& app, Invocation& i) {
   add_manifest(validate_command, i.manifest);
   validate_command->callback([&i] { i.command = [&i] { return validate(i.manifest); }; });
 
-  auto* render_command = app.add_subcommand("render", "Print what a manifest becomes");
+  auto* render_command = app.add_subcommand("render", "Print the resources that a manifest becomes");
   add_manifest(render_command, i.manifest);
   add_with_code(render_command, i.manifest);
   add_output(render_command, i.manifest.output);
@@ -100,7 +100,7 @@ void add_manifest_commands(CLI::App& app, Invocation& i) {
   add_manifest(run_command, i.manifest);
   add_cluster_name(run_command, i.cluster, "--cluster");
   run_command->add_option("--oversubscribe", i.cluster.oversubscribe,
-                          "Pretend to have so many times the CPUs and memory (for a new cluster)");
+                          "Offer N times this machine's CPUs and memory (for a new cluster)");
   run_command->callback(
       [&i] { i.command = [&i] { return run({.manifest = i.manifest, .cluster = i.cluster}); }; });
 }
@@ -132,7 +132,7 @@ void add_experiment_commands(CLI::App& app, Invocation& i) {
   });
 
   auto* plan_command = app.add_subcommand(
-      "plan", "Say what submit would do on a cluster, and whether it would be taken");
+      "plan", "Say what submit would do on a cluster, and whether the cluster would accept it");
   add_target(plan_command, i.target);
   add_manifest(plan_command, i.manifest);
   plan_command->callback([&i, plan_command] {
@@ -147,9 +147,9 @@ void add_experiment_commands(CLI::App& app, Invocation& i) {
   add_output(list_command, i.experiment.output);
   list_command->callback([&i] { i.command = [&i] { return list_experiments(i.experiment); }; });
 
-  add_experiment_command(app, "cancel", "End an experiment; it stays as Cancelled", i.experiment)
+  add_experiment_command(app, "cancel", "Stop an experiment, but keep it", i.experiment)
       ->callback([&i] { i.command = [&i] { return cancel(i.experiment); }; });
-  add_experiment_command(app, "delete", "End an experiment and forget it", i.experiment)
+  add_experiment_command(app, "delete", "Delete an experiment; one that runs is stopped", i.experiment)
       ->callback([&i] { i.command = [&i] { return remove_experiment(i.experiment); }; });
   add_experiment_command(app, "retry", "Run an experiment once more, under a new name",
                          i.experiment)
@@ -171,8 +171,8 @@ void add_logs_command(CLI::App& app, Invocation& i) {
   add_target(command, o.target);
   command->add_option("-n,--namespace", o.target.ns, "Its namespace");
   command->add_option("name", o.name, "The experiment")->required();
-  command->add_flag("-f,--follow", o.follow, "Go on until it has ended");
-  command->add_flag("--previous", o.previous, "Of the containers before their last restart");
+  command->add_flag("-f,--follow", o.follow, "Follow until the experiment ends");
+  command->add_flag("--previous", o.previous, "Show the logs from before the last restart");
   command->add_option("--role", o.role, "Only of this component");
   command->add_option("--rank", o.rank, "Only of this rank; with --role, counted within it");
   command->add_option("--since", o.since, "Only what is newer: 30s, 5m, 2h");
@@ -207,7 +207,7 @@ void add_process_commands(CLI::App& app, Invocation& i) {
   copy_command->callback([&i] { i.command = [&i] { return copy(i.copy); }; });
 
   auto* forward_command = app.add_subcommand(
-      "port-forward", "Lead ports of this machine to ports of a process of an experiment");
+      "port-forward", "Forward local ports to ports of an experiment's process");
   add_process(forward_command, i.process);
   forward_command->add_option("name", i.process.name, "The experiment")->required();
   forward_command->add_option("ports", i.ports, "LOCAL:REMOTE; PORT for both; :REMOTE for any")
@@ -249,7 +249,7 @@ void add_config_command(CLI::App& app, Invocation& i) {
       i.command = [&i] { return list_targets(i.target, i.output); };
     }
   });
-  command->add_subcommand("list", "Show them all; the same as without a word")->callback([&i] {
+  command->add_subcommand("list", "List all clusters; the default")->callback([&i] {
     i.command = [&i] { return list_targets(i.target, i.output); };
   });
   command->add_subcommand("current", "Which cluster a command would speak to, and why")
@@ -266,10 +266,10 @@ void add_cluster_commands(CLI::App& app, Invocation& i) {
   add_cluster_name(up_command, i.cluster, "--name");
   up_command->add_flag("-d,--detach", i.cluster.detached, "In the background");
   up_command->add_option("--oversubscribe", i.cluster.oversubscribe,
-                         "Pretend to have so many times the CPUs and memory");
+                         "Offer N times this machine's CPUs and memory");
   up_command->add_option("--port", i.cluster.port, "Port of the API server; 0: any");
   up_command->add_flag("--no-operator", i.cluster.without_operator,
-                       "Without our kinds and their controllers: for other people's");
+                       "Leave out Grapnel's own kinds and controllers, to run other operators");
   up_command->add_option("--report-fd", i.cluster.report_fd)->group("");  // for ourselves
   up_command->callback([&i] { i.command = [&i] { return up(i.cluster); }; });
 
@@ -286,7 +286,7 @@ void add_cluster_commands(CLI::App& app, Invocation& i) {
   status_command->add_option("--cluster,--name", i.experiment.target.cluster,
                              "A laptop cluster by its name");
   status_command->add_option("-n,--namespace", i.experiment.target.ns, "Its namespace");
-  status_command->add_flag("-w,--watch", i.experiment.watch, "Go on until it has ended");
+  status_command->add_flag("-w,--watch", i.experiment.watch, "Follow until the experiment ends");
   add_output(status_command, i.output);
   status_command->callback([&i] {
     i.experiment.output = i.output;

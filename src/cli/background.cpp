@@ -74,7 +74,7 @@ Result<int> start_in_background(const ClusterPaths& paths, const ClusterOptions&
   theirs.reset();
   const auto report = read_start_report(ours.get(), seconds(60));
   if (!report) {
-    return fail(Reason::kTimeout, "the cluster (pid {}) does not serve after 60 s; see {}", *pid,
+    return fail(Reason::kTimeout, "the cluster (pid {}) is not ready after 60 s; see {}", *pid,
                 paths.log().string());
   }
   for (const auto& warning : report->warnings) std::cerr << "grapnel: " << warning << "\n";

@@ -120,7 +120,7 @@ std::string plan_text(const PlanInput& input) {
   const std::string lines = component_lines(input.child.totals, total);
   out += fmt::format("  + {} {}\n{}", input.child.kind->kind, name, lines);
   if (total.pods > 0) {
-    out += fmt::format("In all {}, which ask for {}.\n", counted(total.pods, "pod"),
+    out += fmt::format("Total: {}, which request {}.\n", counted(total.pods, "pod"),
                        words_of(total.requests, {}));
   }
   return out;

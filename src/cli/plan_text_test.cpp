@@ -48,7 +48,7 @@ TEST_F(PlanText, SaysWhatWouldBeMadeAndWhatItAsksFor) {
             "      master: 1 Job of 1 pod, each with 1 CPU (at most 2), 2Gi of memory\n"
             "      worker: 2 Jobs of 3 pods, each with 2 CPUs (at most 4), 8Gi of memory, "
             "1 nvidia.com/gpu\n"
-            "In all 7 pods, which ask for 13 CPUs, 50Gi of memory, 6 nvidia.com/gpu.\n");
+            "Total: 7 pods, which request 13 CPUs, 50Gi of memory, 6 nvidia.com/gpu.\n");
 }
 
 TEST_F(PlanText, OfOneThatExistsSaysWhatDiffers) {

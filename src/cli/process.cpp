@@ -39,7 +39,7 @@ Failure nothing_runs(const std::string& name, const std::vector<api::Pod>& all,
     if (!filter.takes(pod)) {
       others.push_back(process_of(pod).name);
     } else {
-      return fail(Reason::kNotFound, "{} of '{}' does not run: it is {}", process_of(pod).name,
+      return fail(Reason::kNotFound, "{} of '{}' is not running: it is {}", process_of(pod).name,
                   name, api::to_string(pod.phase));
     }
   }

@@ -48,7 +48,7 @@ Result<> check_url(const std::string& where, std::string_view url, bool socks) {
   uint16_t number = 0;
   const auto [end, error] = std::from_chars(port.data() + 1, port.data() + port.size(), number);
   if (port[0] != ':' || error != std::errc() || end != port.data() + port.size() || number == 0) {
-    return refuse("has a port that is none of 1 to 65535");
+    return refuse("has a port that is not in 1 to 65535");
   }
   return {};
 }

@@ -107,7 +107,7 @@ class PluginToken final : public TokenSource {
     const ExecPlugin& plugin = options_.plugin;
     if (plugin.interactive == kAlways && !options_.terminal) {
       co_return fail(described(Reason::kUsage,
-                               "must ask a person, and standard input is no terminal; run this in "
+                               "must ask a person, and standard input is not a terminal; run this in "
                                "a terminal or use another way to log in"));
     }
     const bool interactive = plugin.interactive != kNever && options_.terminal;

@@ -24,8 +24,8 @@ def test_plan_says_what_submit_would_do(up, tmp_path):
   + Experiment later: pytorch
   + JobSet later
       worker: 1 Job of 2 pods, each with 100m CPUs (at most 200m), 103Mi of memory
-In all 2 pods, which ask for 200m CPUs, 206Mi of memory.
-The cluster would take it.
+Total: 2 pods, which request 200m CPUs, 206Mi of memory.
+The cluster would accept it.
 """
     assert up("status", "later").returncode == 1, "nothing was made"
 

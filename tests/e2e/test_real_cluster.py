@@ -87,7 +87,7 @@ def test_plan(target, train, tmp_path, namespace):
     planned = target("plan", manifest(tmp_path, "true"), "--name", "later")
     assert planned.returncode == 0, planned.stderr
     assert planned.stdout.startswith("On context ") and f", namespace {namespace}:\n" in planned.stdout
-    assert planned.stdout.endswith("The cluster would take it.\n")
+    assert planned.stdout.endswith("The cluster would accept it.\n")
     again = target("plan", manifest(tmp_path, "true"), "--name", train)
     assert again.returncode == 1 and "exists already (Pending) and differs:" in again.stdout
 

@@ -107,7 +107,7 @@ int exec(ExecOptions options) {
     options.terminal = at_terminal;
   }
   if (options.terminal && !at_terminal) {
-    std::cerr << "standard input is no terminal: going on without one\n";
+    std::cerr << "standard input is not a terminal: -t is ignored\n";
     options.terminal = false;
   }
   return run_loop([&](Executor executor) { return execute(executor, options); });

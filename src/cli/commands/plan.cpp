@@ -57,7 +57,7 @@ Task<int> show(Executor executor, const experiment::Manifest& manifest, std::str
       !taken) {
     co_return report(refusal(*compiled->kind, taken.error()), kFailed);
   }
-  std::cout << "The cluster would take it.\n";
+  std::cout << "The cluster would accept it.\n";
   co_return kOk;
 }
 

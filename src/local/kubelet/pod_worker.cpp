@@ -164,7 +164,7 @@ Task<> PodWorker::carry_out(Action action) {
 Trouble PodWorker::trouble(std::string reason, std::string message) {
   const Duration wait =
       std::min<Duration>(seconds(1LL << std::min(failures_++, 10U)), kLongestRetry);
-  log_warning("a pod does not get on",
+  log_warning("a pod cannot be started",
               {{"pod", pod_.meta.key.text()}, {"reason", reason}, {"why", message}});
   emit(true, reason == kCreating ? "FailedMount" : "Failed", message);
   return {.reason = std::move(reason), .message = std::move(message), .retry_at = now() + wait};

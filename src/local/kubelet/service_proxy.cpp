@@ -43,7 +43,7 @@ struct ToOneOf final : Connector, Targets {
                        : co_await runner.connect(target.address, target.port);
       if (there) co_return there;
     }
-    co_return fail(Reason::kTransport, "nobody serves");
+    co_return fail(Reason::kTransport, "no ready pod is behind this service");
   }
 
   Executor executor;
@@ -54,7 +54,7 @@ struct DatagramsToOneOf final : DatagramConnector, Targets {
   explicit DatagramsToOneOf(ClusterNetwork& n) : network(n) {}
 
   Task<Result<Fd>> connect(const sockaddr_in&) override {
-    if (all.empty()) co_return fail(Reason::kTransport, "nobody serves");
+    if (all.empty()) co_return fail(Reason::kTransport, "no ready pod is behind this service");
     const Target target = take_turn();
     const auto address = parse_address(target.address);
     if (!address) co_return fail(Reason::kUsage, "'{}' is no IPv4 address", target.address);

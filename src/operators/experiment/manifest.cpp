@@ -87,7 +87,7 @@ Error placed(std::string_view file, Error error) {
 Result<Manifest> parse_manifest(std::string_view text, std::string_view file) {
   auto documents = parse_yaml(text);
   if (!documents) return fail(placed(file, documents.error()));
-  if (documents->empty()) return fail(Reason::kUsage, "{}:1:1: there is nothing in it", file);
+  if (documents->empty()) return fail(Reason::kUsage, "{}:1:1: the file is empty", file);
   if (documents->size() > 1) {
     return fail(Reason::kUsage, "{}:1:1: expected one manifest, found {} documents", file,
                 documents->size());
