@@ -79,7 +79,8 @@ void add_manifest_commands(CLI::App& app, Invocation& i) {
   add_manifest(validate_command, i.manifest);
   validate_command->callback([&i] { i.command = [&i] { return validate(i.manifest); }; });
 
-  auto* render_command = app.add_subcommand("render", "Print the resources that a manifest becomes");
+  auto* render_command =
+      app.add_subcommand("render", "Print the resources that a manifest becomes");
   add_manifest(render_command, i.manifest);
   add_with_code(render_command, i.manifest);
   add_output(render_command, i.manifest.output);
@@ -149,7 +150,8 @@ void add_experiment_commands(CLI::App& app, Invocation& i) {
 
   add_experiment_command(app, "cancel", "Stop an experiment, but keep it", i.experiment)
       ->callback([&i] { i.command = [&i] { return cancel(i.experiment); }; });
-  add_experiment_command(app, "delete", "Delete an experiment; one that runs is stopped", i.experiment)
+  add_experiment_command(app, "delete", "Delete an experiment; one that runs is stopped",
+                         i.experiment)
       ->callback([&i] { i.command = [&i] { return remove_experiment(i.experiment); }; });
   add_experiment_command(app, "retry", "Run an experiment once more, under a new name",
                          i.experiment)
@@ -206,8 +208,8 @@ void add_process_commands(CLI::App& app, Invocation& i) {
   copy_command->add_option("to", i.copy.to, "NAME:PATH, or a path")->required();
   copy_command->callback([&i] { i.command = [&i] { return copy(i.copy); }; });
 
-  auto* forward_command = app.add_subcommand(
-      "port-forward", "Forward local ports to ports of an experiment's process");
+  auto* forward_command =
+      app.add_subcommand("port-forward", "Forward local ports to ports of an experiment's process");
   add_process(forward_command, i.process);
   forward_command->add_option("name", i.process.name, "The experiment")->required();
   forward_command->add_option("ports", i.ports, "LOCAL:REMOTE; PORT for both; :REMOTE for any")

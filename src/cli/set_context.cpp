@@ -41,7 +41,8 @@ Result<std::string> with_current_context(std::string_view text, std::string_view
   }
   const auto parsed = kube::parse_kubeconfig(out);
   if (!parsed || parsed->current_context != name) {
-    return fail(Reason::kDecode, "it cannot be edited line by line; use `kubectl config use-context`");
+    return fail(Reason::kDecode,
+                "it cannot be edited line by line; use `kubectl config use-context`");
   }
   return out;
 }

@@ -35,7 +35,8 @@ Result<std::vector<const OurKind*>> parse_controllers(std::string_view names) {
   for (const auto name : split(names, ',')) {
     const OurKind* found = find_controller(name);
     if (found == nullptr) {
-      return fail(Reason::kUsage, "unknown controller '{}'; there are {}", name, controller_names(", "));
+      return fail(Reason::kUsage, "unknown controller '{}'; there are {}", name,
+                  controller_names(", "));
     }
     out.push_back(found);
   }

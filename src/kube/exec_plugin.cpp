@@ -106,9 +106,10 @@ class PluginToken final : public TokenSource {
     using enum ExecPlugin::Interactive;
     const ExecPlugin& plugin = options_.plugin;
     if (plugin.interactive == kAlways && !options_.terminal) {
-      co_return fail(described(Reason::kUsage,
-                               "must ask a person, and standard input is not a terminal; run this in "
-                               "a terminal or use another way to log in"));
+      co_return fail(
+          described(Reason::kUsage,
+                    "must ask a person, and standard input is not a terminal; run this in "
+                    "a terminal or use another way to log in"));
     }
     const bool interactive = plugin.interactive != kNever && options_.terminal;
     Command command{.arguments = {plugin.command},

@@ -126,7 +126,8 @@ OurServer::OurServer(const Subject& subject, std::vector<ServedKind> kinds, Virt
   for (const Json& definition : subject.definitions()) {
     const auto made =
         ask("admin", "POST", collection_of(kube::kinds::kCustomResourceDefinition, ""), definition);
-    if (made.status != 201) throw std::logic_error(fmt::format("a definition is refused: {} {}", made.status, made.body));
+    if (made.status != 201)
+      throw std::logic_error(fmt::format("a definition is refused: {} {}", made.status, made.body));
   }
   for (const auto& served : kinds_) mirror(served.kind);
 }
