@@ -117,14 +117,16 @@ std::vector<TypePtr> types_of_definition(const Json& definition) {
 }
 
 void complete_definition(JsonObject& definition, Time now) {
-  JsonObject& spec = ensure_object(definition, "spec");
+  // A member that is added moves its neighbours: all are there before any is held on to.
+  ensure_object(definition, "spec");
+  JsonObject& status = ensure_object(definition, "status");
+  JsonObject& spec = definition.at("spec").as_object();
+  kinds::set_default(spec, "conversion", JsonObject{{"strategy", "None"}});
   JsonObject& names = ensure_object(spec, "names");
   const std::string kind(string_or(names.if_contains("kind")));
   kinds::set_default(names, "singular", Json(to_lower(kind)));
   kinds::set_default(names, "listKind", Json(kind + "List"));
-  kinds::set_default(spec, "conversion", JsonObject{{"strategy", "None"}});
 
-  JsonObject& status = ensure_object(definition, "status");
   status["acceptedNames"] = names;
   if (!status.contains("conditions")) {
     const std::string time = format_time(now);
