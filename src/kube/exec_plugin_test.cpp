@@ -71,7 +71,7 @@ TEST_F(ExecPluginTest, TellsOfTheClusterAndOfATerminalWhereWanted) {
 
 TEST_F(ExecPluginTest, APluginThatNeedsAPersonIsNotRunWithoutOne) {
   options.plugin.interactive = ExecPlugin::Interactive::kAlways;
-  EXPECT_THAT(run(source()->token()).error().message, HasSubstr("is no terminal"));
+  EXPECT_THAT(run(source()->token()).error().message, HasSubstr("is not a terminal"));
   EXPECT_EQ(runs, 0);
 }
 
