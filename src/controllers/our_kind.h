@@ -4,7 +4,9 @@
 // validate`, admission, RBAC, --controllers, metrics and the simulator.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -112,8 +114,13 @@ Rules rules(TypedRules<T> typed) {
   // A field that is not known hides no other fault.
   out.faults = [typed](const Json& object, Judging how) {
     const auto decoded = typed.decode(object, api::Unknown::kIgnore);
-    const auto strictly = typed.decode(object, how.unknown);
-    Causes causes = strictly ? Causes() : causes_of(strictly.error());
+    if (!decoded && how.unknown == api::Unknown::kIgnore) return causes_of(decoded.error());
+    Causes causes;
+    if (how.unknown == api::Unknown::kRefuse) {
+      if (const auto strictly = typed.decode(object, how.unknown); !strictly) {
+        causes = causes_of(strictly.error());
+      }
+    }
     if (decoded) std::ranges::move(typed.judge(*decoded, how.strict), std::back_inserter(causes));
     return causes;
   };

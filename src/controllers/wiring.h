@@ -120,10 +120,15 @@ class WiredController {
   void labelled(runtime::Informer<Child>& children, std::string_view label,
                 Wanted<Child> wanted = nullptr) {
     add_label_index(children, label);
+    if (wanted == nullptr) {
+      return manager_.watch_mapped<Child>(children, *controller_, [label](const Child& child) {
+        return std::vector{kube::Key{child.meta.key.ns, std::string(child.meta.labels.get(label))}};
+      });
+    }
     controller_->use(children.cache());
     children.cache().add_handler(
         [controller = controller_, label, wanted](const Child* before, const Child* after) {
-          if (after != nullptr && wanted != nullptr && !wanted(*after)) return;
+          if (after != nullptr && !wanted(*after)) return;
           const kube::Meta& meta = (after != nullptr ? after : before)->meta;
           controller->enqueue({meta.key.ns, std::string(meta.labels.get(label))});
         });
